@@ -1,0 +1,47 @@
+/**
+ * A work queue that is a few `.sql` files and a thin module that runs them, on Postgres and on SQLite.
+ *
+ * @example
+ * ```ts
+ * import { createQueue } from "skiplocked";
+ * import { openSqlite } from "skiplocked/sqlite";
+ *
+ * const queue = createQueue(await openSqlite(":memory:"));
+ * await queue.migrate();
+ * await queue.enqueue({ role: "builder", payload: { repo: "acme/web" } });
+ *
+ * const claim = await queue.dequeue({ roles: ["builder"] });
+ * if (claim.acquired) {
+ *   await queue.heartbeat(claim);
+ *   await queue.complete(claim, { outcome: "built" });
+ * }
+ * await queue.reap();
+ * ```
+ *
+ * @module
+ */
+
+export { createQueue } from "./src/queue.ts";
+export { LeaseLostError, SkiplockedError } from "./src/errors.ts";
+export type { SkiplockedErrorCode } from "./src/errors.ts";
+export type { CompleteOptions, DequeueOptions, FailOptions, Queue } from "./src/queue_type.ts";
+export type { Migrated } from "./src/backends/backend.ts";
+export type { Connection } from "./src/backends/recognise.ts";
+export type { PostgresJs, PostgresJsPool } from "./src/backends/postgres.ts";
+export type { SqliteHandle, SqliteStatement } from "./src/backends/sqlite.ts";
+export type {
+  Claim,
+  DequeueResult,
+  Enqueued,
+  Id,
+  Lease,
+  NewWork,
+  Payloads,
+  QueueOptions,
+  Reaped,
+  RefusalReason,
+  Role,
+  RoleStats,
+  Stats,
+  When,
+} from "./src/types.ts";

@@ -1,0 +1,108 @@
+/**
+ * Compiles the statements of a query file into what a driver is given.
+ *
+ * @module
+ */
+
+import type { Statement } from "../src/query.ts";
+import type { Header } from "./sql_header.ts";
+import { givesRows, locksRows, queryBody, render, type StatementTokens } from "./sql_statements.ts";
+import { errorAt, errorAtLine, isWord, type SqlFile, type Token } from "./sql_tokens.ts";
+
+/** The tables that Postgres statements name with their schema. */
+const TABLES: readonly string[] = ["workflows", "workflow_attempts", "skiplocked_schema"];
+const BEFORE_TABLE = ["from", "join", "into", "update", "table", "only", "using"];
+const REGCLASS_FUNCTIONS = ["currval", "nextval", "pg_get_serial_sequence", "setval", "to_regclass"];
+const RELATION_LITERAL = new RegExp(`^'((?:${TABLES.join("|")})(?:_\\w+_seq)?)'$`);
+
+export function compileQuery(file: SqlFile, header: Header): Statement[] {
+  const statements = queryBody(file);
+  const compiled = statements.map((statement, index) => {
+    refuseForeign(file, statement);
+    // Locks that later statements rely on: those are the ones that give the rows.
+    const onlyLocks = index < statements.length - 1 && locksRows(statement);
+    const rows = header.kind !== "exec" && givesRows(statement) && !onlyLocks;
+    return { ...(file.dialect === "postgres" ? compilePostgres(file, statement) : compileSqlite(statement)), rows };
+  });
+  if (header.kind !== "exec" && !compiled.some(({ rows }) => rows)) {
+    throw errorAtLine(file, 1, `Query is :${header.kind}, but no statement gives rows; say :exec, or return some`);
+  }
+  checkParams(file, header, statements.flat());
+  return compiled;
+}
+
+function compileSqlite(statement: StatementTokens): Omit<Statement, "rows"> {
+  return { text: render(statement), params: paramNames(statement) };
+}
+
+function compilePostgres(file: SqlFile, statement: StatementTokens): Omit<Statement, "rows"> {
+  const params = paramNames(statement);
+  const text = render(statement, (token, index) => {
+    // Passed as text whatever it is, so that no driver's own idea of the type changes the value.
+    if (token.kind === "param") return `cast($${params.indexOf(nameOf(token)) + 1} as text)`;
+    if (token.kind === "string") return qualifyLiteral(file, statement, token, index);
+    return qualifyTable(file, statement, token, index);
+  });
+  return { text, params };
+}
+
+function qualifyTable(file: SqlFile, statement: StatementTokens, token: Token, index: number): string {
+  if (!isWord(token, ...TABLES)) return token.text;
+  const previous = statement[index - 1];
+  // With a dot after it, it says whose column: also in `extract(epoch from workflows.created_at)`.
+  if (statement[index + 1]?.text === "." || previous?.text === "." || isWord(previous, "as", "of")) return token.text;
+  if (isWord(previous, ...BEFORE_TABLE)) return `"@schema".${token.text}`;
+  const message =
+    `Cannot tell whether "${token.text}" is the table: write it right after ${BEFORE_TABLE.join(", ")}, ` +
+    "and call no CTE like it";
+  throw errorAt(file, token.at, message);
+}
+
+function qualifyLiteral(file: SqlFile, statement: StatementTokens, token: Token, index: number): string {
+  const relation = RELATION_LITERAL.exec(token.text)?.[1];
+  if (relation === undefined) return token.text;
+  const cast = isWord(statement[index + 1], "as") && isWord(statement[index + 2], "regclass");
+  const argument = statement[index - 1]?.text === "(" && isWord(statement[index - 2], ...REGCLASS_FUNCTIONS);
+  if (cast || argument) return `E'"@schema-literal".${relation}'`;
+  const message = `Cannot tell whether ${token.text} is the relation, write cast(${token.text} as regclass)`;
+  throw errorAt(file, token.at, message);
+}
+
+function refuseForeign(file: SqlFile, statement: StatementTokens): void {
+  for (const [index, token] of statement.entries()) {
+    if (token.text === "::") throw errorAt(file, token.at, 'Unexpected "::", write cast(.. as ..)');
+    if (token.text === ":" || (token.kind === "param" && touches(statement[index - 1], token))) {
+      throw errorAt(file, token.at, 'Unexpected ":", keep it for parameters: no ":=", no slices, no :\'name\'');
+    }
+    if (token.kind === "foreign") {
+      throw errorAt(file, token.at, `Unexpected "${token.text}", write parameters as :name`);
+    }
+  }
+}
+
+/** Whether a value ends where the parameter begins, as in `a[1:n]`. */
+function touches(previous: Token | undefined, param: Token): boolean {
+  if (previous === undefined || param.gap !== "") return false;
+  return previous.kind !== "symbol" || previous.text === ")" || previous.text === "]";
+}
+
+function checkParams(file: SqlFile, { params }: Header, tokens: readonly Token[]): void {
+  const used = tokens.filter(({ kind }) => kind === "param");
+  const undeclared = used.find((token) => !params.some(({ name }) => name === nameOf(token)));
+  if (undeclared !== undefined) {
+    const name = nameOf(undeclared);
+    throw errorAt(file, undeclared.at, `Undeclared parameter "${name}", add "-- param: ${name} <type>" to the header`);
+  }
+  const unused = params.find(({ name }) => !used.some((token) => nameOf(token) === name));
+  if (unused !== undefined) {
+    throw errorAtLine(file, unused.line, `Unused parameter "${unused.name}", use it or remove it from the header`);
+  }
+}
+
+function paramNames(statement: StatementTokens): string[] {
+  return [...new Set(statement.filter(({ kind }) => kind === "param").map(nameOf))];
+}
+
+function nameOf(param: Token): string {
+  return param.text.slice(1);
+}

@@ -1,0 +1,29 @@
+-- name: heartbeat :many
+--
+-- Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still held.
+-- Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
+--
+-- param: leases          json    array of {attempt_id, instance_id, fencing_token}
+-- row:   held            bool
+--
+-- In this dialect: the rows are locked by id before they are changed, so that two batches never wait for each other in a
+-- circle. The update is HOT: no index holds lock_heartbeat_at.
+with lease as materialized (
+  select position, attempt_id, instance_id, fencing_token
+  from rows from (jsonb_to_recordset(cast(:leases as jsonb)) as (attempt_id bigint, instance_id text, fencing_token bigint))
+       with ordinality as listed (attempt_id, instance_id, fencing_token, position)
+), held as materialized (
+  select lease.position, a.attempt_id
+  from lease join workflow_attempts as a on a.attempt_id = lease.attempt_id
+  where a.status = 'in_progress' and a.locked_by_instance = lease.instance_id and a.fencing_token = lease.fencing_token
+  order by a.attempt_id
+  for update of a
+), beat as (
+  update workflow_attempts as a
+  set lock_heartbeat_at = clock_timestamp()
+  from (select distinct attempt_id from held) as held
+  where a.attempt_id = held.attempt_id
+)
+select cast(exists (select from held where held.position = lease.position) as text) as held
+from lease
+order by lease.position;

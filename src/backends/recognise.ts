@@ -1,0 +1,37 @@
+import { SkiplockedError } from "../errors.ts";
+import type { Backend } from "./backend.ts";
+import { isPostgresJs, postgresBackend, type PostgresJs, type PostgresJsPool } from "./postgres.ts";
+import { isSqlite, sqliteBackend, type SqliteHandle } from "./sqlite.ts";
+
+/**
+ * An open connection of the caller's, known by its shape: postgres.js (`postgres(url)`, or the transaction it gives), or a
+ * SQLite handle (better-sqlite3, bun:sqlite, `openSqlite` of `skiplocked/sqlite`).
+ */
+export type Connection = PostgresJs | PostgresJsPool | SqliteHandle;
+
+/**
+ * @param schema The schema asked for, if any.
+ * @throws {SkiplockedError} `unsupported_connection`, or `invalid_argument` for a schema on SQLite.
+ */
+export function recognise(connection: unknown, schema: string | undefined): Backend {
+  if (isPostgresJs(connection)) return postgresBackend(connection, schema ?? "public");
+  if (!isSqlite(connection)) {
+    const message = `Cannot create a queue on ${describe(connection)}: pass an open postgres.js connection (a function with "unsafe"), ` +
+      `or a SQLite handle (an object with "prepare", "exec" and "inTransaction": better-sqlite3, bun:sqlite, openSqlite)`;
+    throw new SkiplockedError("unsupported_connection", message);
+  }
+  if (schema !== undefined) {
+    throw new SkiplockedError("invalid_argument", `Cannot create a queue: "schema" is for Postgres, a SQLite file has one queue, got "${schema}"`);
+  }
+  return sqliteBackend(connection);
+}
+
+// Never the value itself: a connection string holds a password.
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === "string") return "a string (a URL is not opened here: open it with its driver)";
+  if (typeof (value as PromiseLike<unknown>).then === "function") return 'a promise (put "await" before it)';
+  const own = typeof value === "function" ? `a function "${value.name}"` : `an object of ${value.constructor?.name ?? "no class"}`;
+  const methods = ["query", "connect", "execute", "prepare", "exec", "unsafe"].filter((name) => name in Object(value));
+  return typeof value === "object" || typeof value === "function" ? `${own} with ${methods.join(", ") || "none of the known methods"}` : `a ${typeof value}`;
+}

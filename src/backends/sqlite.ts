@@ -1,0 +1,137 @@
+/**
+ * SQLite through any driver with prepared statements: better-sqlite3, bun:sqlite, and what `openSqlite` gives.
+ *
+ * Every transaction is synchronous: nothing is awaited inside one, so no other code can get between its statements.
+ *
+ * @module
+ */
+
+import { explainSqlite, isBusy } from "../driver_errors.ts";
+import { SkiplockedError } from "../errors.ts";
+import type { Query, Statement } from "../query.ts";
+import { decodeRows, namedParams } from "../rows.ts";
+import { jitteredWait } from "../wait.ts";
+import type { Backend, Migrated } from "./backend.ts";
+import { migrateSqlite } from "./migrate_sqlite.ts";
+
+/** The part of a database handle that is called. */
+export interface SqliteHandle {
+  prepare(sql: string): SqliteStatement;
+  exec(sql: string): unknown;
+  readonly inTransaction: boolean;
+}
+
+/** The part of a prepared statement that is called. */
+export interface SqliteStatement {
+  all(...params: unknown[]): unknown[];
+  run(...params: unknown[]): unknown;
+}
+
+// How long SQLite itself waits for a lock, standing in the way of everything else that this process does.
+const BLOCKING_MS = 20;
+
+// How long a locked file is waited for in all.
+const PATIENCE_MS = 5_000;
+
+// Prepared once for a handle, whoever uses it.
+const prepared = new WeakMap<SqliteHandle, Map<string, SqliteStatement>>();
+
+/**
+ * @param db The caller's handle. When it is in a transaction, that is joined by a savepoint.
+ */
+export function sqliteBackend(db: SqliteHandle): Backend {
+  const statements = prepared.get(db) ?? new Map<string, SqliteStatement>();
+  prepared.set(db, statements);
+
+  const backend: Backend = {
+    dialect: "sqlite",
+    run: (query, params) => patiently(() => execute(query, params)),
+    // A query is a transaction, and nobody else writes meanwhile: there never is anything to wait for.
+    transaction: (work) => work(backend),
+    migrate: () => patiently(() => atomically(() => migrateSqlite(db))) as Promise<Migrated>,
+    within,
+  };
+  return backend;
+
+  function execute<Params, Row>(query: Query<Params, Row>, params: Params): Row[] {
+    const [only, more] = query.sqlite;
+    const rows = only !== undefined && more === undefined
+      ? step(only, params)
+      : atomically(() => query.sqlite.flatMap((statement) => step(statement, params)));
+    return decodeRows(query, rows);
+  }
+
+  function step(statement: Statement, params: unknown): unknown[] {
+    const named = statement.params.length === 0 ? [] : [namedParams(statement.params, params)];
+    if (statement.rows) return prepare(statement.text).all(...named);
+    prepare(statement.text).run(...named);
+    return [];
+  }
+
+  function prepare(text: string): SqliteStatement {
+    let statement = statements.get(text);
+    if (statement === undefined) statements.set(text, statement = db.prepare(text));
+    return statement;
+  }
+
+  // All or nothing, also inside a transaction of the caller's.
+  function atomically<T>(work: () => T): T {
+    const [begin, commit, rollback] = db.inTransaction
+      ? ["savepoint skiplocked", "release skiplocked", "rollback to skiplocked; release skiplocked"]
+      : ["begin immediate", "commit", "rollback"];
+    prepare(begin).run();
+    try {
+      const result = work();
+      prepare(commit).run();
+      return result;
+    } catch (error) {
+      // SQLite has rolled back by itself after some errors.
+      if (db.inTransaction) db.exec(rollback);
+      throw error;
+    }
+  }
+
+  // The first attempt is made before anything is awaited, so that a call without `await` inside the caller's synchronous
+  // transaction is part of it.
+  async function patiently<T>(work: () => T): Promise<T> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return db.inTransaction ? work() : withShortTimeout(work);
+      } catch (error) {
+        if (!isBusy(error) || db.inTransaction) throw explainSqlite(error);
+        if (Date.now() > deadline) throw busy(error);
+      }
+      await jitteredWait(50);
+    }
+  }
+
+  // The handle is the caller's: it gets its own timeout back before anybody else can use it.
+  function withShortTimeout<T>(work: () => T): T {
+    const before = Number(Object.values(prepare("pragma busy_timeout").all()[0] as object)[0]);
+    prepare(`pragma busy_timeout = ${BLOCKING_MS}`).all();
+    try {
+      return work();
+    } finally {
+      prepare(`pragma busy_timeout = ${before}`).all();
+    }
+  }
+
+  function within(transaction: unknown): Backend {
+    if (!isSqlite(transaction)) {
+      throw new SkiplockedError("unsupported_connection", "Cannot use this as a transaction: on SQLite pass the database handle that is in it");
+    }
+    return sqliteBackend(transaction);
+  }
+}
+
+/** Whether this is a SQLite handle, by its shape. */
+export function isSqlite(connection: unknown): connection is SqliteHandle {
+  const { prepare, exec, inTransaction } = (connection ?? {}) as Record<string, unknown>;
+  return typeof prepare === "function" && typeof exec === "function" && typeof inTransaction === "boolean";
+}
+
+function busy(cause: unknown): SkiplockedError {
+  const message = `The SQLite file stayed locked for ${PATIENCE_MS / 1000} s, nothing was changed: find who holds a transaction open, or try again`;
+  return new SkiplockedError("busy", message, { cause });
+}

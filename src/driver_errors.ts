@@ -1,0 +1,72 @@
+/**
+ * What drivers' errors mean. Decided by code, in one place.
+ *
+ * @module
+ */
+
+import { SkiplockedError } from "./errors.ts";
+
+// serialization_failure, deadlock_detected: the statement did nothing and may be run again.
+const COLLISIONS = ["40001", "40P01"];
+
+// undefined_table, undefined_column, invalid_schema_name: of the names in our own statements.
+const MISSING = ["42P01", "42703", "3F000"];
+
+// Raised by schema.sql.
+const CONFLICT = "SL001";
+
+// program_limit_exceeded: an index row holds at most 2,704 bytes after compression.
+const TOO_LONG = "54000";
+
+const UNIQUE_VIOLATION = "23505";
+
+/** The SQLSTATE of an error: most drivers have it as `code`, Bun.SQL as `errno`. */
+export function sqlState(error: unknown): string | undefined {
+  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
+  return [code, errno].find((value): value is string => typeof value === "string" && /^[0-9A-Z]{5}$/.test(value));
+}
+
+/** Whether Postgres refused a statement only because of what others did at the same moment. */
+export function isCollision(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== undefined && (COLLISIONS.includes(state) || state === UNIQUE_VIOLATION && isOurs(error));
+}
+
+// An id that the older program's attempts had first, or a key that was taken while the statement ran: gone the next time.
+function isOurs(error: unknown): boolean {
+  const { constraint_name, constraint } = error as { constraint_name?: unknown; constraint?: unknown };
+  return ["workflows_pkey", "workflow_attempts_key"].includes(String(constraint_name ?? constraint));
+}
+
+/** Says in our words what the caller can mend; every other error passes through as it is. */
+export function explainPostgres(error: unknown, schema: string): unknown {
+  const state = sqlState(error) ?? "";
+  const cause = { cause: error };
+  if (MISSING.includes(state)) return schemaMissing(`schema "${schema}"`, error);
+  if (state === CONFLICT) return new SkiplockedError("schema_conflict", `Cannot migrate: ${messageOf(error)}`, cause);
+  if (state === TOO_LONG) {
+    return new SkiplockedError("invalid_argument", "Cannot enqueue: a role or key is too long to be indexed, shorten it to 2,000 bytes", cause);
+  }
+  return error;
+}
+
+/** Whether SQLite gave up because somebody else holds a lock. */
+export function isBusy(error: unknown): boolean {
+  const { code, errcode, errno } = (error ?? {}) as { code?: unknown; errcode?: unknown; errno?: unknown };
+  if (typeof code === "string" && /^SQLITE_(BUSY|LOCKED)/.test(code)) return true;
+  return [errcode, errno].some((number) => typeof number === "number" && [5, 6].includes(number & 0xff));
+}
+
+/** The same for SQLite, which has no code for it but a message. */
+export function explainSqlite(error: unknown): unknown {
+  return /no such (table|column|index)/.test(messageOf(error)) ? schemaMissing("this file", error) : error;
+}
+
+function schemaMissing(where: string, error: unknown): SkiplockedError {
+  const message = `The tables of the queue are missing or too old in ${where} (${messageOf(error)}), run "await queue.migrate()" first`;
+  return new SkiplockedError("schema_missing", message, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String((error as { message?: unknown })?.message ?? error);
+}

@@ -1,0 +1,49 @@
+import type { Backend } from "./backends/backend.ts";
+import { SkiplockedError } from "./errors.ts";
+import * as sql from "./sql.gen.ts";
+import type { Enqueued, NewWork } from "./types.ts";
+import { encodeWork, hasKeys } from "./work.ts";
+
+const ACTION = "enqueue";
+
+/** Enqueues a list of work, all or none; see `enqueue.sql`. */
+export function enqueueAll(backend: Backend, list: readonly NewWork[]): Promise<Enqueued[]> {
+  const texts = list.map((item) => encodeWork(ACTION, [item], true));
+  if (texts.length === 0) return Promise.resolve([]);
+  // Several with keys may need a second statement, and then both must be one transaction.
+  return texts.length > 1 && hasKeys(list)
+    ? backend.transaction((inside) => attempt(inside, list, texts))
+    : attempt(backend, list, texts);
+}
+
+async function attempt(backend: Backend, list: readonly NewWork[], texts: readonly string[]): Promise<Enqueued[]> {
+  const rows = await backend.run(sql.enqueue, { work: `[${texts.map((text) => text.slice(1, -1)).join(",")}]` });
+  rows.forEach((row, place) => refuse(row.refusal, list[place]));
+  const done: Enqueued[] = [];
+  for (const [place, { workflow_id, attempt_id, created }] of rows.entries()) {
+    done.push(
+      workflow_id !== null && attempt_id !== null
+        ? { workflowId: workflow_id, attemptId: attempt_id, created }
+        : await outrun(backend, list[place] as NewWork, texts[place] as string),
+    );
+  }
+  return done;
+}
+
+// Another transaction had the key first, which the statement could not see yet. Now it can be seen, or it is gone already.
+async function outrun(backend: Backend, item: NewWork, text: string): Promise<Enqueued> {
+  const [winner] = await backend.run(sql.attemptByKey, { key: String(item.key) });
+  if (winner !== undefined) return { workflowId: winner.workflow_id, attemptId: winner.attempt_id, created: false };
+  const [mine] = await attempt(backend, [item], [text]);
+  return mine as Enqueued;
+}
+
+function refuse(refusal: string | null, item: NewWork | undefined): void {
+  if (refusal === "not_found") {
+    throw new SkiplockedError("not_found", `Cannot enqueue to workflow ${item?.workflowId}: there is none, nothing was enqueued`);
+  }
+  if (refusal === "workflow_closed") {
+    const message = `Cannot enqueue to workflow ${item?.workflowId}: it is STUCK or CANCELLED, nothing was enqueued; retry it or make a new workflow`;
+    throw new SkiplockedError("workflow_closed", message);
+  }
+}

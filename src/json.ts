@@ -1,0 +1,65 @@
+/**
+ * JSON as it is stored.
+ *
+ * @module
+ */
+
+import { invalid } from "./arguments.ts";
+import type { SkiplockedError } from "./errors.ts";
+
+// SQLite reads JSON up to a depth of 1,000, and the list of work adds to it.
+const MAX_DEPTH = 900;
+
+/**
+ * The text of a value as `JSON.stringify` gives it; null for null, undefined, and what gives nothing.
+ *
+ * @param action What cannot be done if it is refused.
+ * @param argument Where the value was given.
+ * @throws {SkiplockedError} `invalid_argument` for what JSON or a database cannot carry.
+ */
+export function encodeJson(action: string, argument: string, value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  let fault: SkiplockedError | undefined;
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value, (key, part: unknown) => {
+      const refused = refusal(part);
+      if (refused !== undefined) throw fault = invalid(action, key === "" ? argument : `${argument} … ${key}`, refused, part);
+      return part;
+    });
+  } catch (error) {
+    if (fault !== undefined) throw fault;
+    throw Object.assign(invalid(action, argument, "a value that JSON can carry, without cycles", value), { cause: error });
+  }
+  if (json === undefined || json === "null") return null;
+  // JSON.stringify writes NUL and lone surrogates as escapes; an even number of backslashes before makes it plain text.
+  if (/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f][0-9a-f]{2})/.test(json)) {
+    throw invalid(action, argument, "JSON without NUL and lone surrogates in its text", value);
+  }
+  if (depth(json) > MAX_DEPTH) throw invalid(action, argument, `nested no deeper than ${MAX_DEPTH}`, value);
+  return json;
+}
+
+function refusal(part: unknown): string | undefined {
+  switch (typeof part) {
+    case "number":
+      return Number.isFinite(part) ? undefined : "JSON with finite numbers";
+    case "bigint":
+      return "JSON without BigInt";
+    case "function":
+      return "JSON without functions";
+    case "symbol":
+      return "JSON without symbols";
+  }
+}
+
+function depth(json: string): number {
+  if (json.length <= 2 * MAX_DEPTH) return 0;
+  let open = 0;
+  let deepest = 0;
+  for (const [mark] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (mark === "[" || mark === "{") deepest = Math.max(deepest, ++open);
+    else if (mark === "]" || mark === "}") open--;
+  }
+  return deepest;
+}

@@ -1,0 +1,203 @@
+/**
+ * What a queue can do.
+ *
+ * @module
+ */
+
+import type { Migrated } from "./backends/backend.ts";
+import type { Connection } from "./backends/recognise.ts";
+import type { Claim, DequeueResult, Enqueued, Id, Lease, NewWork, Payloads, Reaped, Role, Stats } from "./types.ts";
+
+/** Options of {@linkcode Queue.dequeue}. */
+export interface DequeueOptions<R extends string = string> {
+  /** The roles to claim for; all of them together are one queue. */
+  roles: readonly R[];
+  /** Who claims. @default {queue.instanceId} */
+  instanceId?: string;
+  /** Attempts that were reaped this often are left. @default {the queue's} */
+  maxPickups?: number;
+}
+
+/** Options of {@linkcode Queue.complete}. */
+export interface CompleteOptions<P extends Payloads = Payloads> {
+  /** What came of it, in your words. */
+  outcome?: string | null;
+  /** Kept with the attempt, as JSON. */
+  result?: unknown;
+  /** Follow-up attempts of the same workflow, added in the same transaction. */
+  next?: readonly NewWork<P>[];
+}
+
+/** Options of {@linkcode Queue.fail}. */
+export interface FailOptions {
+  /** What came of it, in your words; `worker-internal-error` says that the worker broke and not the work. */
+  outcome?: string | null;
+  /** What was thrown: its text is kept, up to 10,000 characters. */
+  error?: unknown;
+  /** Kept with the attempt, as JSON. */
+  result?: unknown;
+  /** Make a new attempt of the same work: after `delayMs` milliseconds, and of another `tier`, if given. */
+  retry?: { delayMs?: number; tier?: number | null };
+}
+
+/** A queue, see {@linkcode createQueue}. Its operations are closures. */
+export interface Queue<P extends Payloads = Payloads> {
+  /** Which dialect of SQL the connection speaks. */
+  readonly dialect: "postgres" | "sqlite";
+  /** Who claims, unless a call says otherwise. */
+  readonly instanceId: string;
+
+  /**
+   * Makes the tables, or brings them to the version of this code. Any number of processes may call it at once; it does
+   * nothing when there is nothing to do, and takes over a `workflow_attempts` of the older program with all its rows.
+   *
+   * @returns The version before (0: there were no tables) and after.
+   * @throws {SkiplockedError} `schema_too_new`, `schema_conflict`.
+   *
+   * @example
+   * ```ts
+   * import { createQueue } from "skiplocked";
+   * import { openSqlite } from "skiplocked/sqlite";
+   *
+   * const queue = createQueue(await openSqlite(":memory:"));
+   * console.log(await queue.migrate()); // { from: 0, to: 1 }
+   * ```
+   */
+  migrate(): Promise<Migrated>;
+
+  /**
+   * Enqueues attempts: each makes a new workflow, or joins the one it names. A list is enqueued as a whole or not at all.
+   *
+   * With `delayMs` or `runAt`, whatever their value, an attempt is `scheduled`: the first `reap` after it is due makes it
+   * pending. With a `key`, an attempt that is open under it is returned instead of a second one.
+   *
+   * @returns The ids, in the order given.
+   * @throws {SkiplockedError} `invalid_argument`; `not_found` or `workflow_closed` for a workflow that cannot be joined.
+   *
+   * @example
+   * ```ts
+   * import { createQueue } from "skiplocked";
+   * import { openSqlite } from "skiplocked/sqlite";
+   *
+   * const queue = createQueue(await openSqlite(":memory:"));
+   * await queue.migrate();
+   * const { workflowId } = await queue.enqueue({ role: "mailer", payload: { to: "a@example.org" }, key: "welcome/a" });
+   * await queue.enqueue([{ role: "indexer", workflowId }, { role: "mailer", delayMs: 60_000 }]);
+   * ```
+   */
+  enqueue(work: NewWork<P>): Promise<Enqueued>;
+  enqueue(work: readonly NewWork<P>[]): Promise<Enqueued[]>;
+
+  /**
+   * Claims the first pending attempt of the listed roles: lowest priority number, then oldest. Two calls never get the same
+   * attempt while its lease lasts, on any number of machines.
+   *
+   * @returns A claim, or why there is none: test `acquired`.
+   * @throws {SkiplockedError} `invalid_argument`, `schema_missing`, `busy`.
+   *
+   * @example
+   * ```ts
+   * import { createQueue } from "skiplocked";
+   * import { openSqlite } from "skiplocked/sqlite";
+   *
+   * const queue = createQueue(await openSqlite(":memory:"));
+   * await queue.migrate();
+   * const claim = await queue.dequeue({ roles: ["mailer", "indexer"] });
+   * console.log(claim.acquired ? claim.attemptId : claim.reason); // no_pending_eligible
+   * ```
+   */
+  dequeue<R extends Role<P>>(options: DequeueOptions<R>): Promise<DequeueResult<P, R>>;
+
+  /**
+   * Claims up to `limit` attempts in one statement, in the order of the queue. It may bring fewer while others claim, but
+   * not none while something is free.
+   *
+   * @throws {SkiplockedError} As `dequeue`.
+   */
+  dequeueMany<R extends Role<P>>(options: DequeueOptions<R> & { limit: number }): Promise<Claim<P, R>[]>;
+
+  /**
+   * Keeps leases alive, one or many in one statement. Call it well within `staleAfterMs`.
+   *
+   * @returns For each lease whether it is still held. When it is not, stop: somebody else works on the attempt, or will.
+   */
+  heartbeat(lease: Lease): Promise<{ held: boolean }>;
+  heartbeat(leases: readonly Lease[]): Promise<{ held: boolean }[]>;
+
+  /**
+   * Ends a lease with success. The workflow is SUCCEEDED when nothing of it is open any more.
+   *
+   * @throws {LeaseLostError} If the attempt is not held under this lease; nothing was changed.
+   */
+  complete(lease: Lease, options?: CompleteOptions<P>): Promise<void>;
+
+  /**
+   * Ends a lease with failure: for good, which makes the workflow FAILED, or with a `retry`, a new attempt of the same work
+   * at the end of the queue. With the outcome `worker-internal-error` the reaper gives the attempt another pickup instead.
+   *
+   * @throws {LeaseLostError} If the attempt is not held under this lease; nothing was changed.
+   *
+   * @example
+   * ```ts
+   * import { createQueue } from "skiplocked";
+   * import { openSqlite } from "skiplocked/sqlite";
+   *
+   * const queue = createQueue(await openSqlite(":memory:"));
+   * await queue.migrate();
+   * await queue.enqueue({ role: "mailer" });
+   * const claim = await queue.dequeue({ roles: ["mailer"] });
+   * if (claim.acquired) await queue.fail(claim, { outcome: "refused", error: new Error("550"), retry: { delayMs: 30_000 } });
+   * ```
+   */
+  fail(lease: Lease, options?: FailOptions): Promise<void>;
+
+  /**
+   * Hands an attempt back unharmed: pending again at its old place, and not counted as a pickup.
+   *
+   * @throws {LeaseLostError} If the attempt is not held under this lease; nothing was changed.
+   */
+  release(lease: Lease): Promise<void>;
+
+  /**
+   * Takes back what was silent for longer than `staleAfterMs` milliseconds and counts the pickup; at `maxPickups` the
+   * attempt fails and its workflow is STUCK. Makes scheduled attempts pending that are due. Run it every few seconds, from
+   * as many places as you like.
+   *
+   * @returns What went back to the queue and what got stuck, by id, each with its previous owner.
+   */
+  reap(
+    options?: { staleAfterMs?: number; maxPickups?: number; limit?: number },
+  ): Promise<{ requeued: Reaped[]; stuck: Reaped[] }>;
+
+  /**
+   * An operator's word that a STUCK workflow may go on: its exhausted attempts are pending again with no pickup counted.
+   *
+   * @throws {SkiplockedError} `not_found`, `wrong_state`; nothing was changed.
+   */
+  retry(workflowId: Id): Promise<void>;
+
+  /**
+   * Cancels a workflow with every open attempt. Who holds one of them learns it at the next heartbeat.
+   *
+   * @throws {SkiplockedError} `not_found`, `wrong_state`; nothing was changed.
+   */
+  cancel(workflowId: Id): Promise<void>;
+
+  /** Counts by role and state, and ages. It reads the whole table: not for every second. */
+  stats(): Promise<Stats>;
+
+  /**
+   * Deletes workflows that ended and have not changed for `olderThanMs` milliseconds, at most `limit` of them, with their
+   * attempts. What is STUCK stays.
+   *
+   * @returns How many rows were deleted.
+   */
+  prune(options: { olderThanMs: number; limit?: number }): Promise<{ workflows: number; attempts: number }>;
+
+  /**
+   * The same queue on a transaction of yours: what it does commits or vanishes with your own rows.
+   *
+   * @param transaction Postgres: what `sql.begin` gives its callback. SQLite: the handle that is in a transaction.
+   */
+  using(transaction: Connection): Queue<P>;
+}

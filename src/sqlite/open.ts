@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { SkiplockedError } from "../errors.ts";
+import { loadBetterSqlite3 } from "./better_sqlite3.ts";
+import { refuseNetworkFileSystem } from "./file_system.ts";
+import { isMemory, type OpenSqliteOptions, readOptions, type Settings } from "./options.ts";
+import type { Database } from "./types.ts";
+
+const SETUP_LIMIT_MS = 5000;
+
+/**
+ * Opens a SQLite database with the running runtime's own SQLite, set up for a queue: write-ahead log,
+ * `synchronous=FULL`, foreign keys on, a busy timeout.
+ *
+ * Any number of processes may open a file at the same moment, also one that does not exist yet. While another process
+ * holds the file locked the set-up waits without blocking the event loop, for 5 seconds in all.
+ *
+ * @param path The file, or `":memory:"`. Its folder must exist.
+ * @param options How to open it.
+ * @returns The database, with the API of bun:sqlite.
+ * @throws {SkiplockedError} `invalid_argument` for a wrong path or option, `driver_missing` if better-sqlite3 does not
+ * load, `unsupported_filesystem` for a file on a network file system or one that cannot have a write-ahead log, `busy`
+ * if the file stayed locked. What SQLite itself reports has its code, `SQLITE_CANTOPEN` or `SQLITE_NOTADB` for example.
+ *
+ * @example A queue in one file
+ * ```ts
+ * import { openSqlite } from "skiplocked/sqlite";
+ *
+ * const db = await openSqlite(":memory:");
+ * db.run("create table jobs (id integer primary key, name text not null)");
+ * db.query("insert into jobs (name) values (:name)").run({ name: "build" });
+ * console.log(db.query("select name from jobs").all()); // [ { name: "build" } ]
+ * db.close();
+ * ```
+ */
+export async function openSqlite(path: string, options: OpenSqliteOptions = {}): Promise<Database> {
+  const settings = readOptions(path, options);
+  const file = path.trim();
+  if (!isMemory(file) && !settings.allowNetworkFileSystem) await refuseNetworkFileSystem(file);
+  const connect = await loadBetterSqlite3();
+  const database = connect(file, settings);
+  try {
+    await untilNotBusy(file, () => setUp(database, settings));
+    database.run(`pragma busy_timeout = ${settings.busyTimeoutMs}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** May be repeated. SQLite answers "busy" here whatever the busy timeout, when others switch to the log as well. */
+function setUp(database: Database, { readonly, synchronous }: Settings): void {
+  database.run("pragma foreign_keys = on");
+  if (readonly) return;
+  const mode = database.prepare<{ journal_mode: string }>("pragma journal_mode = wal").get()?.journal_mode;
+  if (mode !== "wal" && !isMemory(database.filename)) {
+    throw new SkiplockedError(
+      "unsupported_filesystem",
+      `Cannot open "${database.filename}": SQLite keeps its journal mode "${mode}" where "wal" is needed;` +
+        " the file system has no shared memory for it, move the file to a local disk",
+    );
+  }
+  database.run(`pragma synchronous = ${synchronous}`);
+}
+
+async function untilNotBusy(file: string, step: () => void): Promise<void> {
+  const deadline = performance.now() + SETUP_LIMIT_MS;
+  for (;;) {
+    try {
+      return step();
+    } catch (cause) {
+      if (!isBusy(cause)) throw cause;
+      if (performance.now() > deadline) {
+        throw new SkiplockedError(
+          "busy",
+          `Cannot open "${file}": another process kept it locked for ${SETUP_LIMIT_MS} ms`,
+          { cause },
+        );
+      }
+    }
+    // Random, so that processes which collided do not collide again.
+    await sleep(5 + Math.random() * 45);
+  }
+}
+
+// SQLITE_PROTOCOL is what two processes get that start the same log at once.
+function isBusy(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code);
+}

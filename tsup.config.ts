@@ -1,0 +1,12 @@
+import { defineConfig } from "tsup";
+
+// The queries lie in the bundle as text; the .sql files are shipped beside it for people and for other languages.
+export default defineConfig({
+  entry: { mod: "mod.ts", sqlite: "src/sqlite.ts" },
+  format: "esm",
+  target: "es2022",
+  platform: "neutral",
+  dts: { compilerOptions: { noEmit: false } },
+  clean: true,
+  sourcemap: false,
+});
