@@ -1,12 +1,13 @@
 import { defineConfig } from "tsup";
 
 // The queries lie in the bundle as text; the .sql files are shipped beside it for people and for other languages.
-export default defineConfig({
+const config: ReturnType<typeof defineConfig> = defineConfig({
   entry: { mod: "mod.ts", sqlite: "src/sqlite.ts" },
   format: "esm",
   target: "es2022",
   platform: "neutral",
-  dts: { compilerOptions: { noEmit: false } },
+  dts: { compilerOptions: { noEmit: false, emitDeclarationOnly: true } },
   clean: true,
-  sourcemap: false,
 });
+
+export default config;
