@@ -24,7 +24,15 @@
 export { createQueue } from "./src/queue.ts";
 export { LeaseLostError, SkiplockedError } from "./src/errors.ts";
 export type { SkiplockedErrorCode } from "./src/errors.ts";
-export type { CompleteOptions, DequeueOptions, FailOptions, Queue } from "./src/queue_type.ts";
+export type { Queue } from "./src/queue_type.ts";
+export type {
+  CompleteOptions,
+  DequeueOptions,
+  FailOptions,
+  PruneOptions,
+  QueueOptions,
+  ReapOptions,
+} from "./src/options.ts";
 export type { Migrated } from "./src/backends/backend.ts";
 export type { Connection } from "./src/backends/recognise.ts";
 export type { PostgresJs, PostgresJsPool } from "./src/backends/postgres.ts";
@@ -37,7 +45,6 @@ export type {
   Lease,
   NewWork,
   Payloads,
-  QueueOptions,
   Reaped,
   RefusalReason,
   Role,

@@ -27,6 +27,11 @@ export function wholeNumber(action: string, name: string, value: unknown, least:
   throw invalid(action, name, `a whole number from ${least} to ${INT_MAX}`, value);
 }
 
+/** A 32-bit integer, negative ones too. */
+export function integer(action: string, name: string, value: unknown): number {
+  return wholeNumber(action, name, value, -INT_MAX - 1);
+}
+
 /** A span in milliseconds: whole, not negative, a century at the most. */
 export function milliseconds(action: string, name: string, value: unknown): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= CENTURY_MS) return value;
@@ -38,6 +43,11 @@ export function text(action: string, name: string, value: unknown): string {
   if (typeof value !== "string") throw invalid(action, name, "a string", value);
   if (!isStorable(value)) throw invalid(action, name, "text without NUL and lone surrogates", value);
   return value;
+}
+
+/** Text or nothing. */
+export function optionalText(action: string, name: string, value: unknown): string | null {
+  return value === undefined || value === null ? null : text(action, name, value);
 }
 
 /** Text that names something: not empty, and not longer than `bytes` in UTF-8. */

@@ -50,11 +50,11 @@ export function explainPostgres(error: unknown, schema: string): unknown {
   return error;
 }
 
-/** Whether SQLite gave up because somebody else holds a lock. */
+/** Whether SQLite gave up because somebody else holds a lock; PROTOCOL is what two get that start the same log at once. */
 export function isBusy(error: unknown): boolean {
   const { code, errcode, errno } = (error ?? {}) as { code?: unknown; errcode?: unknown; errno?: unknown };
-  if (typeof code === "string" && /^SQLITE_(BUSY|LOCKED)/.test(code)) return true;
-  return [errcode, errno].some((number) => typeof number === "number" && [5, 6].includes(number & 0xff));
+  if (typeof code === "string" && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)) return true;
+  return [errcode, errno].some((number) => typeof number === "number" && [5, 6, 15].includes(number & 0xff));
 }
 
 /** The same for SQLite, which has no code for it but a message. */

@@ -18,11 +18,11 @@ export type SkiplockedErrorCode =
   | "schema_conflict"
   /** `createQueue` was given something that is no connection it knows. */
   | "unsupported_connection"
-  /** The database stayed locked, or transactions kept colliding, until the bounded wait was over. */
+  /** The SQLite file stayed locked until the bounded wait was over; nothing was changed. */
   | "busy"
   /** The package that drives SQLite on this runtime is not installed or does not load. */
   | "driver_missing"
-  /** The SQLite file lies on a network file system, where its locks cannot be trusted. */
+  /** The SQLite file lies where it cannot be shared: on a network file system, or where there is no write-ahead log. */
   | "unsupported_filesystem";
 
 /**

@@ -6,39 +6,8 @@
 
 import type { Migrated } from "./backends/backend.ts";
 import type { Connection } from "./backends/recognise.ts";
+import type { CompleteOptions, DequeueOptions, FailOptions, PruneOptions, ReapOptions } from "./options.ts";
 import type { Claim, DequeueResult, Enqueued, Id, Lease, NewWork, Payloads, Reaped, Role, Stats } from "./types.ts";
-
-/** Options of {@linkcode Queue.dequeue}. */
-export interface DequeueOptions<R extends string = string> {
-  /** The roles to claim for; all of them together are one queue. */
-  roles: readonly R[];
-  /** Who claims. @default {queue.instanceId} */
-  instanceId?: string;
-  /** Attempts that were reaped this often are left. @default {the queue's} */
-  maxPickups?: number;
-}
-
-/** Options of {@linkcode Queue.complete}. */
-export interface CompleteOptions<P extends Payloads = Payloads> {
-  /** What came of it, in your words. */
-  outcome?: string | null;
-  /** Kept with the attempt, as JSON. */
-  result?: unknown;
-  /** Follow-up attempts of the same workflow, added in the same transaction. */
-  next?: readonly NewWork<P>[];
-}
-
-/** Options of {@linkcode Queue.fail}. */
-export interface FailOptions {
-  /** What came of it, in your words; `worker-internal-error` says that the worker broke and not the work. */
-  outcome?: string | null;
-  /** What was thrown: its text is kept, up to 10,000 characters. */
-  error?: unknown;
-  /** Kept with the attempt, as JSON. */
-  result?: unknown;
-  /** Make a new attempt of the same work: after `delayMs` milliseconds, and of another `tier`, if given. */
-  retry?: { delayMs?: number; tier?: number | null };
-}
 
 /** A queue, see {@linkcode createQueue}. Its operations are closures. */
 export interface Queue<P extends Payloads = Payloads> {
@@ -165,9 +134,7 @@ export interface Queue<P extends Payloads = Payloads> {
    *
    * @returns What went back to the queue and what got stuck, by id, each with its previous owner.
    */
-  reap(
-    options?: { staleAfterMs?: number; maxPickups?: number; limit?: number },
-  ): Promise<{ requeued: Reaped[]; stuck: Reaped[] }>;
+  reap(options?: ReapOptions): Promise<{ requeued: Reaped[]; stuck: Reaped[] }>;
 
   /**
    * An operator's word that a STUCK workflow may go on: its exhausted attempts are pending again with no pickup counted.
@@ -192,7 +159,7 @@ export interface Queue<P extends Payloads = Payloads> {
    *
    * @returns How many rows were deleted.
    */
-  prune(options: { olderThanMs: number; limit?: number }): Promise<{ workflows: number; attempts: number }>;
+  prune(options: PruneOptions): Promise<{ workflows: number; attempts: number }>;
 
   /**
    * The same queue on a transaction of yours: what it does commits or vanishes with your own rows.

@@ -121,15 +121,3 @@ export interface Stats {
   /** How many workflows are STUCK. */
   stuck: number;
 }
-
-/** Options of {@linkcode createQueue}. */
-export interface QueueOptions {
-  /** Postgres: the schema of the tables. A SQLite file has one queue and takes no schema. @default {"public"} */
-  schema?: string;
-  /** Who claims, unless a call says otherwise. @default {`${hostname}/${pid}/${uuid}`} */
-  instanceId?: string;
-  /** How often an attempt may be reaped. @default {CONTROLLER_MAX_ATTEMPT_PICKUPS of the environment, else 3} */
-  maxPickups?: number;
-  /** How long a lease lives without a heartbeat, in milliseconds. @default {60_000} */
-  staleAfterMs?: number;
-}

@@ -6,11 +6,11 @@
  * @module
  */
 
-import { explainSqlite, isBusy } from "../driver_errors.ts";
+import { explainSqlite } from "../driver_errors.ts";
 import { SkiplockedError } from "../errors.ts";
 import type { Query, Statement } from "../query.ts";
 import { decodeRows, namedParams } from "../rows.ts";
-import { jitteredWait } from "../wait.ts";
+import { PATIENCE_MS, untilNotBusy } from "../wait.ts";
 import type { Backend, Migrated } from "./backend.ts";
 import { migrateSqlite } from "./migrate_sqlite.ts";
 
@@ -29,9 +29,6 @@ export interface SqliteStatement {
 
 // How long SQLite itself waits for a lock, standing in the way of everything else that this process does.
 const BLOCKING_MS = 20;
-
-// How long a locked file is waited for in all.
-const PATIENCE_MS = 5_000;
 
 // Prepared once for a handle, whoever uses it.
 const prepared = new WeakMap<SqliteHandle, Map<string, SqliteStatement>>();
@@ -91,18 +88,13 @@ export function sqliteBackend(db: SqliteHandle): Backend {
     }
   }
 
-  // The first attempt is made before anything is awaited, so that a call without `await` inside the caller's synchronous
-  // transaction is part of it.
+  // Inside the caller's transaction nothing is tried again, and a call without `await` inside a synchronous one is part of
+  // it: everything up to the first try is synchronous.
   async function patiently<T>(work: () => T): Promise<T> {
-    const deadline = Date.now() + PATIENCE_MS;
-    for (;;) {
-      try {
-        return db.inTransaction ? work() : withShortTimeout(work);
-      } catch (error) {
-        if (!isBusy(error) || db.inTransaction) throw explainSqlite(error);
-        if (Date.now() > deadline) throw busy(error);
-      }
-      await jitteredWait(50);
+    try {
+      return db.inTransaction ? work() : await untilNotBusy(() => withShortTimeout(work), busy);
+    } catch (error) {
+      throw explainSqlite(error);
     }
   }
 

@@ -1,11 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { SkiplockedError } from "../errors.ts";
 import { loadBetterSqlite3 } from "./better_sqlite3.ts";
+import { PATIENCE_MS, untilNotBusy } from "../wait.ts";
 import { refuseNetworkFileSystem } from "./file_system.ts";
 import { isMemory, type OpenSqliteOptions, readOptions, type Settings } from "./options.ts";
 import type { Database } from "./types.ts";
-
-const SETUP_LIMIT_MS = 5000;
 
 /**
  * Opens a SQLite database with the running runtime's own SQLite, set up for a queue: write-ahead log,
@@ -39,7 +37,7 @@ export async function openSqlite(path: string, options: OpenSqliteOptions = {}):
   const connect = await loadBetterSqlite3();
   const database = connect(file, settings);
   try {
-    await untilNotBusy(file, () => setUp(database, settings));
+    await untilNotBusy(() => setUp(database, settings), (cause) => busy(file, cause));
     database.run(`pragma busy_timeout = ${settings.busyTimeoutMs}`);
     return database;
   } catch (error) {
@@ -63,28 +61,6 @@ function setUp(database: Database, { readonly, synchronous }: Settings): void {
   database.run(`pragma synchronous = ${synchronous}`);
 }
 
-async function untilNotBusy(file: string, step: () => void): Promise<void> {
-  const deadline = performance.now() + SETUP_LIMIT_MS;
-  for (;;) {
-    try {
-      return step();
-    } catch (cause) {
-      if (!isBusy(cause)) throw cause;
-      if (performance.now() > deadline) {
-        throw new SkiplockedError(
-          "busy",
-          `Cannot open "${file}": another process kept it locked for ${SETUP_LIMIT_MS} ms`,
-          { cause },
-        );
-      }
-    }
-    // Random, so that processes which collided do not collide again.
-    await sleep(5 + Math.random() * 45);
-  }
-}
-
-// SQLITE_PROTOCOL is what two processes get that start the same log at once.
-function isBusy(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === "string" && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code);
+function busy(file: string, cause: unknown): SkiplockedError {
+  return new SkiplockedError("busy", `Cannot open "${file}": another process kept it locked for ${PATIENCE_MS} ms`, { cause });
 }

@@ -1,7 +1,7 @@
-import type { Backend } from "./backends/backend.ts";
-import { SkiplockedError } from "./errors.ts";
-import * as sql from "./sql.gen.ts";
-import type { Enqueued, NewWork } from "./types.ts";
+import type { Backend } from "../backends/backend.ts";
+import { SkiplockedError } from "../errors.ts";
+import * as sql from "../sql.gen.ts";
+import type { Enqueued, NewWork } from "../types.ts";
 import { encodeWork, hasKeys } from "./work.ts";
 
 const ACTION = "enqueue";

@@ -4,9 +4,9 @@
  * @module
  */
 
-import * as check from "./arguments.ts";
-import { encodeJson } from "./json.ts";
-import type { NewWork } from "./types.ts";
+import * as check from "../arguments.ts";
+import { encodeJson } from "../json.ts";
+import type { NewWork } from "../types.ts";
 
 /**
  * A list of work as one JSON text. Each item is refused before any SQL is run for any of them.
@@ -29,8 +29,8 @@ function encodeItem(action: string, item: unknown, joins: boolean): string {
   }
   const fields = JSON.stringify({
     role: check.role(action, "role", role),
-    tier: tier === undefined || tier === null ? undefined : integer(action, "tier", tier),
-    priority: priority === undefined ? undefined : integer(action, "priority", priority),
+    tier: tier === undefined || tier === null ? undefined : check.integer(action, "tier", tier),
+    priority: priority === undefined ? undefined : check.integer(action, "priority", priority),
     workflow_id: check.optionalId(action, "workflowId", workflowId) ?? undefined,
     delay_ms: delayMs === undefined ? undefined : check.milliseconds(action, "delayMs", delayMs),
     run_at: runAt === undefined ? undefined : check.instant(action, "runAt", runAt),
@@ -43,9 +43,4 @@ function encodeItem(action: string, item: unknown, joins: boolean): string {
 /** Whether any item has a key: then another transaction may be first with it. */
 export function hasKeys(list: readonly unknown[]): boolean {
   return list.some((item) => typeof (item as Partial<NewWork>).key === "string");
-}
-
-// A 32-bit integer, negative ones too.
-function integer(action: string, name: string, value: number): number {
-  return check.wholeNumber(action, name, value, -(2 ** 31));
 }

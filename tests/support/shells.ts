@@ -1,0 +1,140 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { compileQueries, type CompiledQuery, readTexts } from "../../scripts/sql_files.ts";
+import { decodeRows } from "../../src/rows.ts";
+import { installedPostgres } from "./postgres_binaries.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** Every query with its header, by name. */
+export const queries: ReadonlyMap<string, CompiledQuery> = new Map(
+  compileQueries(readTexts(ROOT)).map((query) => [query.header.name, query]),
+);
+
+export type HandRow = Record<string, unknown>;
+
+/** A database as a person at a terminal has it: the files of `sql/` and the program of the database. */
+export interface Shell {
+  readonly dialect: "postgres" | "sqlite";
+  /** The names of the query files that were run. */
+  readonly used: ReadonlySet<string>;
+  /** Runs a file of `sql/<dialect>/`, and gives what was printed beside rows. */
+  script(name: string): string;
+  /** Runs a query file with values for the variables that its header declares; rows as the module would give them. */
+  query(name: string, params?: Record<string, unknown>): HandRow[];
+  /** Runs a statement of any kind; values as the program prints them. */
+  sql(text: string): HandRow[];
+}
+
+type Run = (files: readonly string[], text: string, variables: ReadonlyMap<string, string>) => HandRow[][];
+
+/** Why the program cannot be used here, as node:test's `skip` takes it. In CI that is no reason to skip. */
+export function missing(program: "psql" | "sqlite3"): string | false {
+  if (find(program) !== undefined) return false;
+  const message = `The program "${program}" is not on PATH`;
+  if (process.env["CI"] === "true") throw new Error(`${message}; CI needs it to run the files of sql/ by hand`);
+  return message;
+}
+
+/** psql on a database. */
+export function psqlShell(url: string): Shell {
+  // One result a line, so no value may hold a line break.
+  const separators = ["-A", "-F", "\x1f", "-R", "\x1e", "-P", "null=\x1a", "-P", "footer=off"];
+  return shell("postgres", (files, text, variables) => {
+    const named = [...variables].flatMap(([name, literal]) => ["-v", `${name}=${literal}`]);
+    const what = [...files.flatMap((file) => ["-f", file]), ...(text === "" ? [] : ["-c", text])];
+    const output = execute("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", ...separators, ...named, ...what, url], "");
+    return output.split("\n").filter((line) => line !== "").map((line) => {
+      const [head = [], ...body] = line.split("\x1e").map((record) => record.split("\x1f"));
+      const rows = body.map((cells) => Object.fromEntries(head.map((name, at) => [name, cells[at] === "\x1a" ? null : cells[at]])));
+      return Object.assign(rows, { head });
+    });
+  });
+}
+
+/** The sqlite3 shell on a file. */
+export function sqliteShell(path: string): Shell {
+  return shell("sqlite", (files, text, variables) => {
+    // Its own quotes around SQL's: the shell takes a backslash in "" as C does.
+    const quote = (word: string) => `"${word.replace(/[\\"]/g, "\\$&")}"`;
+    const lines = [
+      ".mode json",
+      ...[...variables].map(([name, literal]) => `.parameter set :${name} ${quote(literal)}`),
+      ...files.map((file) => `.read ${quote(file)}`),
+      text === "" ? "" : `${text};`,
+    ];
+    const output = execute("sqlite3", ["-batch", "-bail", "-init", "/dev/null", path], lines.join("\n"));
+    return output.split(/(?<=\])\n(?=\[|$)/).filter((json) => json !== "").map((json) => JSON.parse(json) as HandRow[]);
+  });
+}
+
+function shell(dialect: Shell["dialect"], run: Run): Shell {
+  const used = new Set<string>();
+  const path = (name: string) => fileURLToPath(new URL(`sql/${dialect}/${name}`, ROOT));
+  return {
+    dialect,
+    used,
+    script: (name) => JSON.stringify(run([path(name)], "", new Map()).flat()),
+    sql: (text) => run([], text, new Map()).flat(),
+    query(name, params = {}) {
+      const compiled = queries.get(name);
+      if (compiled === undefined) throw new Error(`There is no query "${name}"`);
+      used.add(name);
+      const { header, query } = compiled;
+      const variables = header.params.map((param) => [param.name, literal(param.type, params[param.name])] as const);
+      const results = run([path(`queries/${name}.sql`)], "", new Map(variables));
+      const ours = results.filter((rows) => columnsOf(rows) === query.columns.map(([column]) => column).join());
+      // What a transaction only locks has other columns, and comes first.
+      if (results.length > 0 && ours.at(-1) !== results.at(-1)) {
+        throw new Error(`${name}.sql gave the columns ${columnsOf(results.at(-1))}, its header declares others`);
+      }
+      return decodeRows(query, ours.flat()) as HandRow[];
+    },
+  };
+}
+
+function columnsOf(rows: (HandRow[] & { head?: string[] }) | undefined): string {
+  return (rows?.head ?? Object.keys(rows?.[0] ?? {})).join();
+}
+
+/** A value as a person would write it in SQL, by the type that the header declares. */
+function literal(type: string, value: unknown): string {
+  if (value === undefined) throw new Error(`A value is missing, the header declares ${type}`);
+  if (value === null) return "null";
+  if (type.startsWith("text")) return quoted(String(value));
+  return type.startsWith("json") ? quoted(JSON.stringify(value)) : String(value);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+function execute(program: string, args: readonly string[], input: string): string {
+  const { status, stdout, stderr, error } = spawnSync(find(program) ?? program, args, { input, encoding: "utf8" });
+  if (error) throw error;
+  // A notice is no failure, but nothing of ours has one to give.
+  if (status !== 0 || stderr !== "") throw new Error(`${program} ended with ${status}: ${stderr || stdout}`);
+  return stdout;
+}
+
+const found = new Map<string, string | undefined>();
+
+function find(program: string): string | undefined {
+  if (!found.has(program)) {
+    const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...installedPostgres()];
+    found.set(program, folders.map((folder) => join(folder, program)).find((file) => existsSync(file) && works(file)));
+  }
+  return found.get(program);
+}
+
+function works(file: string): boolean {
+  try {
+    execFileSync(file, ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
