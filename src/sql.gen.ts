@@ -84,8 +84,7 @@ export const cancel: Query<CancelParams, CancelRow> = {
 ), cancelled as (
   update "@schema".workflow_attempts as a
   set status = 'cancelled', fencing_token = a.fencing_token + 1, finished_at = clock_timestamp()
-  from unfinished
-  where a.attempt_id = unfinished.attempt_id
+  where a.attempt_id = any (array(select attempt_id from unfinished))
 ), closed as (
   update "@schema".workflows as w
   set status = 'CANCELLED', updated_at = clock_timestamp()
@@ -615,38 +614,39 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
   postgres: [
     {
       text: `with work as materialized (
-  select listed.*, stamp.now,
+  select listed.*, stamp.now, holder.attempt_id as holder_id, holder.workflow_id as holder_home,
          coalesce(stamp.now + listed.delay_ms * interval '1 millisecond', listed.due_at) as run_at,
          row_number() over (partition by listed.key order by listed.position) as turn
   from (select clock_timestamp() as now) as stamp, rows from (
     jsonb_to_recordset(cast(cast($1 as text) as jsonb)) as (role text, tier integer, priority integer, payload jsonb, key text,
                                                  workflow_id bigint, delay_ms bigint, run_at timestamptz)
   ) with ordinality as listed (role, tier, priority, payload, key, workflow_id, delay_ms, due_at, position)
+  left join lateral (
+    select a.attempt_id, a.workflow_id
+    from "@schema".workflow_attempts as a
+    where a.key = listed.key
+      and (a.status in ('pending', 'scheduled', 'in_progress')
+           or a.status = 'failed' and a.outcome = 'worker-internal-error')
+    limit 1
+  ) as holder on true
 ), joined as materialized (
   select w.workflow_id, w.status
   from "@schema".workflows as w
-  where w.workflow_id in (select workflow_id from work)
+  where w.workflow_id = any (array(select distinct workflow_id from work where workflow_id is not null))
   order by w.workflow_id
   for update
-), refused as materialized (
-  select work.position, case when joined.status is null then 'not_found' else 'workflow_closed' end as refusal
-  from work left join joined on joined.workflow_id = work.workflow_id
-  where work.workflow_id is not null and (joined.status is null or joined.status in ('STUCK', 'CANCELLED'))
-), holder as materialized (
-  select work.key, a.attempt_id, a.workflow_id
-  from work cross join lateral (
-    select a.attempt_id, a.workflow_id
-    from "@schema".workflow_attempts as a
-    where a.key = work.key
-      and (a.status in ('pending', 'scheduled', 'in_progress')
-           or a.status = 'failed' and a.outcome = 'worker-internal-error')
-    limit 1) as a
-  where work.turn = 1
+), judged as materialized (
+  select work.*, case
+      when workflow_id is null then null
+      when workflow_id not in (select workflow_id from joined) then 'not_found'
+      when workflow_id in (select workflow_id from joined where status in ('STUCK', 'CANCELLED')) then 'workflow_closed'
+    end as refusal
+  from work
 ), fresh as materialized (
-  select work.*, coalesce(work.workflow_id, nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))) as home
-  from (select * from work order by position) as work
-  where (work.key is null or work.turn = 1 and work.key not in (select key from holder))
-    and not exists (select from refused)
+  select judged.*, coalesce(workflow_id, nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))) as home
+  from (select * from judged order by position) as judged
+  where (key is null or turn = 1 and holder_id is null)
+    and not exists (select from judged where refusal is not null)
 ), made as (
   insert into "@schema".workflow_attempts as a (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
   select home, role, tier, coalesce(priority, 0), case when run_at is null then 'pending' else 'scheduled' end, payload, key,
@@ -663,22 +663,26 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
 ), reopened as (
   update "@schema".workflows as w
   set status = 'ACTIVE', updated_at = clock_timestamp()
-  where w.workflow_id in (select workflow_id from made intersect select workflow_id from joined)
-), placed as (
-  select item.position, made.attempt_id, made.workflow_id
-  from (select attempt_id, workflow_id, row_number() over (order by attempt_id) as rank from made) as made
-  join (select position, row_number() over (order by position) as rank
-        from fresh where key is null or key in (select key from made)) as item on item.rank = made.rank
+  where w.workflow_id = any (array(select workflow_id from joined intersect select workflow_id from made))
+), list as materialized (
+  select array_agg(attempt_id order by attempt_id) as attempt_ids, array_agg(workflow_id order by attempt_id) as homes
+  from made
+), placed as materialized (
+  select judged.*, judged.is_made as created,
+         case when is_made then list.attempt_ids[count(*) filter (where is_made) over (order by position)] end as attempt_id,
+         case when is_made then list.homes[count(*) filter (where is_made) over (order by position)] end as made_home
+  from list cross join (
+    select judged.*, list.attempt_ids is not null
+        and (key is null or turn = 1 and key in (select key from made where key is not null)) as is_made
+    from judged cross join list
+  ) as judged
 )
-select cast(coalesce(placed.workflow_id, twin.workflow_id, holder.workflow_id) as text) as workflow_id,
-       cast(coalesce(placed.attempt_id, twin.attempt_id, holder.attempt_id) as text) as attempt_id,
-       cast(placed.attempt_id is not null as text) as created, refused.refusal
-from work
-left join placed on placed.position = work.position
-left join made as twin on twin.key = work.key
-left join holder on holder.key = work.key
-left join refused on refused.position = work.position
-order by work.position`,
+select cast(coalesce(made_home, max(made_home) over same_key, holder_home) as text) as workflow_id,
+       cast(coalesce(attempt_id, max(attempt_id) over same_key, holder_id) as text) as attempt_id,
+       cast(created as text) as created, refusal
+from placed
+window same_key as (partition by key)
+order by position`,
       params: ["work"],
       rows: true,
     },
@@ -934,10 +938,9 @@ export const heartbeat: Query<HeartbeatParams, HeartbeatRow> = {
 ), beat as (
   update "@schema".workflow_attempts as a
   set lock_heartbeat_at = clock_timestamp()
-  from (select distinct attempt_id from held) as held
-  where a.attempt_id = held.attempt_id
+  where a.attempt_id = any (array(select attempt_id from held))
 )
-select cast(exists (select from held where held.position = lease.position) as text) as held
+select cast(lease.position in (select position from held) as text) as held
 from lease
 order by lease.position`,
       params: ["leases"],
@@ -1008,9 +1011,9 @@ export const prune: Query<PruneParams, PruneRow> = {
   limit cast(cast($2 as text) as bigint)
   for update of w skip locked
 ), gone_attempts as (
-  delete from "@schema".workflow_attempts as a using old where a.workflow_id = old.workflow_id returning a.attempt_id
+  delete from "@schema".workflow_attempts as a where a.workflow_id = any (array(select workflow_id from old)) returning a.attempt_id
 ), gone_workflows as (
-  delete from "@schema".workflows as w using old where w.workflow_id = old.workflow_id returning w.workflow_id
+  delete from "@schema".workflows as w where w.workflow_id = any (array(select workflow_id from old)) returning w.workflow_id
 )
 select cast((select count(*) from gone_workflows) as text) as workflows,
        cast((select count(*) from gone_attempts) as text) as attempts`,
@@ -1112,35 +1115,34 @@ export const reap: Query<ReapParams, ReapRow> = {
   limit cast(cast($2 as text) as bigint)
   for update of a skip locked
 ), promoted as (
-  update "@schema".workflow_attempts as a set status = 'pending' from due where a.attempt_id = due.attempt_id
+  update "@schema".workflow_attempts as a set status = 'pending' where a.attempt_id = any (array(select attempt_id from due))
 ), silent as materialized (
-  select a.attempt_id
+  select a.attempt_id, a.workflow_id, a.pickup_count + 1 as pickup_count
   from "@schema".workflow_attempts as a
   where a.status = 'in_progress'
     and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
   union all
-  select a.attempt_id
+  select a.attempt_id, a.workflow_id, a.pickup_count + 1
   from "@schema".workflow_attempts as a left join "@schema".workflows as w on w.workflow_id = a.workflow_id
   where a.outcome = 'worker-internal-error' and a.status = 'failed' and coalesce(w.status, 'ACTIVE') = 'ACTIVE'
   union all
-  select a.attempt_id
+  select a.attempt_id, a.workflow_id, a.pickup_count
   from "@schema".workflow_attempts as a
   where a.status = 'pending' and a.pickup_count > 0 and a.pickup_count >= cast(cast($3 as text) as integer)
 ), doomed as materialized (
   select w.workflow_id
   from "@schema".workflows as w
-  where w.workflow_id in (
-    select a.workflow_id
-    from silent join "@schema".workflow_attempts as a on a.attempt_id = silent.attempt_id
-    where a.pickup_count + cast(a.status <> 'pending' as integer) >= cast(cast($3 as text) as integer))
+  where w.workflow_id = any (array(
+    select workflow_id from silent where pickup_count >= cast(cast($3 as text) as integer)))
   order by w.workflow_id
   for update skip locked
 ), taken as materialized (
   select a.attempt_id, a.workflow_id, a.role, a.locked_by_instance, counted.pickup_count,
          counted.pickup_count >= cast(cast($3 as text) as integer) as stuck
-  from silent join "@schema".workflow_attempts as a on a.attempt_id = silent.attempt_id
+  from "@schema".workflow_attempts as a
   cross join lateral (select a.pickup_count + cast(a.status <> 'pending' as integer) as pickup_count) as counted
-  where (a.status = 'in_progress'
+  where a.attempt_id = any (array(select attempt_id from silent))
+    and (a.status = 'in_progress'
            and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
          or a.status = 'failed' and a.outcome = 'worker-internal-error'
          or a.status = 'pending' and a.pickup_count >= cast(cast($3 as text) as integer))
@@ -1150,18 +1152,18 @@ export const reap: Query<ReapParams, ReapRow> = {
   order by a.attempt_id
   limit cast(cast($2 as text) as bigint)
   for update of a skip locked
-), reaped as (
+), requeued as (
   update "@schema".workflow_attempts as a
-  set pickup_count = taken.pickup_count, fencing_token = a.fencing_token + 1, result = null,
-      status = case when taken.stuck then 'failed' else 'pending' end,
-      outcome = case when taken.stuck then 'attempt-pickup-exhausted' end,
-      finished_at = case when taken.stuck then stamp.now end,
-      locked_by_instance = case when taken.stuck then a.locked_by_instance end,
-      locked_at = case when taken.stuck then a.locked_at end,
-      lock_heartbeat_at = case when taken.stuck then a.lock_heartbeat_at end,
-      started_at = case when taken.stuck then a.started_at end
-  from taken, stamp
-  where a.attempt_id = taken.attempt_id
+  set status = 'pending', pickup_count = a.pickup_count + 1, fencing_token = a.fencing_token + 1, outcome = null,
+      result = null, finished_at = null, locked_by_instance = null, locked_at = null, lock_heartbeat_at = null,
+      started_at = null
+  where a.attempt_id = any (array(select attempt_id from taken where not stuck))
+), exhausted as (
+  update "@schema".workflow_attempts as a
+  set status = 'failed', pickup_count = a.pickup_count + cast(a.status <> 'pending' as integer),
+      fencing_token = a.fencing_token + 1, outcome = 'attempt-pickup-exhausted', result = null,
+      finished_at = clock_timestamp()
+  where a.attempt_id = any (array(select attempt_id from taken where stuck))
 ), closed as (
   insert into "@schema".workflows as w (workflow_id, status, stuck_reason)
   select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id
@@ -1348,8 +1350,7 @@ export const retry: Query<RetryParams, RetryRow> = {
   update "@schema".workflow_attempts as a
   set status = 'pending', pickup_count = 0, fencing_token = a.fencing_token + 1, outcome = null, finished_at = null,
       locked_by_instance = null, locked_at = null, lock_heartbeat_at = null, started_at = null
-  from exhausted
-  where a.attempt_id = exhausted.attempt_id and not exists (select from taken)
+  where a.attempt_id = any (array(select attempt_id from exhausted)) and not exists (select from taken)
 ), activated as (
   update "@schema".workflows as w
   set status = 'ACTIVE', stuck_reason = null, updated_at = clock_timestamp()

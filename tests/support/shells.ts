@@ -21,15 +21,22 @@ export interface Shell {
   readonly dialect: "postgres" | "sqlite";
   /** The names of the query files that were run. */
   readonly used: ReadonlySet<string>;
-  /** Runs a file of `sql/<dialect>/`, and gives what was printed beside rows. */
+  /** Runs a file of `sql/<dialect>/`, and gives what it had to say: notices, nothing at best. */
   script(name: string): string;
   /** Runs a query file with values for the variables that its header declares; rows as the module would give them. */
   query(name: string, params?: Record<string, unknown>): HandRow[];
-  /** Runs a statement of any kind; values as the program prints them. */
+  /** Runs a statement of any kind; values as text, or null. */
   sql(text: string): HandRow[];
 }
 
-type Run = (files: readonly string[], text: string, variables: ReadonlyMap<string, string>) => HandRow[][];
+interface Job {
+  files?: readonly string[];
+  text?: string;
+  variables?: readonly (readonly [name: string, literal: string])[];
+}
+
+/** The rows of each statement that gave some, and what came on standard error. */
+type Run = (job: Job) => { results: HandRow[][]; stderr: string };
 
 /** Why the program cannot be used here, as node:test's `skip` takes it. In CI that is no reason to skip. */
 export function missing(program: "psql" | "sqlite3"): string | false {
@@ -42,58 +49,67 @@ export function missing(program: "psql" | "sqlite3"): string | false {
 /** psql on a database. */
 export function psqlShell(url: string): Shell {
   // One result a line, so no value may hold a line break.
-  const separators = ["-A", "-F", "\x1f", "-R", "\x1e", "-P", "null=\x1a", "-P", "footer=off"];
-  return shell("postgres", (files, text, variables) => {
-    const named = [...variables].flatMap(([name, literal]) => ["-v", `${name}=${literal}`]);
-    const what = [...files.flatMap((file) => ["-f", file]), ...(text === "" ? [] : ["-c", text])];
-    const output = execute("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", ...separators, ...named, ...what, url], "");
-    return output.split("\n").filter((line) => line !== "").map((line) => {
+  const format = ["-A", "-F", "\x1f", "-R", "\x1e", "-P", "null=\x1a", "-P", "footer=off"];
+  return shell("postgres", ({ files = [], text, variables = [] }) => {
+    const named = variables.flatMap(([name, literal]) => ["-v", `${name}=${literal}`]);
+    const what = [...files.flatMap((file) => ["-f", file]), ...(text === undefined ? [] : ["-c", text])];
+    const { stdout, stderr } = execute("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", ...format, ...named, ...what, url], "");
+    const results = stdout.split("\n").filter((line) => line !== "").map((line) => {
       const [head = [], ...body] = line.split("\x1e").map((record) => record.split("\x1f"));
       const rows = body.map((cells) => Object.fromEntries(head.map((name, at) => [name, cells[at] === "\x1a" ? null : cells[at]])));
       return Object.assign(rows, { head });
     });
+    return { results, stderr };
   });
 }
 
 /** The sqlite3 shell on a file. */
 export function sqliteShell(path: string): Shell {
-  return shell("sqlite", (files, text, variables) => {
-    // Its own quotes around SQL's: the shell takes a backslash in "" as C does.
-    const quote = (word: string) => `"${word.replace(/[\\"]/g, "\\$&")}"`;
+  // Its own quotes around SQL's: the shell takes a backslash in "" as C does.
+  const quote = (word: string) => `"${word.replace(/[\\"]/g, "\\$&")}"`;
+  return shell("sqlite", ({ files = [], text = "", variables = [] }) => {
     const lines = [
       ".mode json",
-      ...[...variables].map(([name, literal]) => `.parameter set :${name} ${quote(literal)}`),
+      ...variables.map(([name, literal]) => `.parameter set :${name} ${quote(literal)}`),
       ...files.map((file) => `.read ${quote(file)}`),
-      text === "" ? "" : `${text};`,
+      `${text};`,
     ];
-    const output = execute("sqlite3", ["-batch", "-bail", "-init", "/dev/null", path], lines.join("\n"));
-    return output.split(/(?<=\])\n(?=\[|$)/).filter((json) => json !== "").map((json) => JSON.parse(json) as HandRow[]);
+    const { stdout, stderr } = execute("sqlite3", ["-batch", "-bail", "-init", "/dev/null", path], lines.join("\n"));
+    const results = stdout.split(/(?<=\])\n(?=\[|$)/).filter((json) => json !== "").map((json) => JSON.parse(json) as HandRow[]);
+    return { results, stderr };
   });
 }
 
 function shell(dialect: Shell["dialect"], run: Run): Shell {
   const used = new Set<string>();
   const path = (name: string) => fileURLToPath(new URL(`sql/${dialect}/${name}`, ROOT));
-  return {
-    dialect,
-    used,
-    script: (name) => JSON.stringify(run([path(name)], "", new Map()).flat()),
-    sql: (text) => run([], text, new Map()).flat(),
-    query(name, params = {}) {
-      const compiled = queries.get(name);
-      if (compiled === undefined) throw new Error(`There is no query "${name}"`);
-      used.add(name);
-      const { header, query } = compiled;
-      const variables = header.params.map((param) => [param.name, literal(param.type, params[param.name])] as const);
-      const results = run([path(`queries/${name}.sql`)], "", new Map(variables));
-      const ours = results.filter((rows) => columnsOf(rows) === query.columns.map(([column]) => column).join());
-      // What a transaction only locks has other columns, and comes first.
-      if (results.length > 0 && ours.at(-1) !== results.at(-1)) {
-        throw new Error(`${name}.sql gave the columns ${columnsOf(results.at(-1))}, its header declares others`);
-      }
-      return decodeRows(query, ours.flat()) as HandRow[];
-    },
-  };
+  return { dialect, used, script: (name) => run({ files: [path(name)] }).stderr, sql, query };
+
+  function quietly(job: Job): HandRow[][] {
+    const { results, stderr } = run(job);
+    if (stderr !== "") throw new Error(`Unexpected message: ${stderr}`);
+    return results;
+  }
+
+  function sql(text: string): HandRow[] {
+    const asText = ([name, value]: [string, unknown]) => [name, value === null ? null : String(value)];
+    return quietly({ text }).flat().map((row) => Object.fromEntries(Object.entries(row).map(asText)) as HandRow);
+  }
+
+  function query(name: string, params: Record<string, unknown> = {}): HandRow[] {
+    const compiled = queries.get(name);
+    if (compiled === undefined) throw new Error(`There is no query "${name}"`);
+    used.add(name);
+    const { header, query } = compiled;
+    const variables = header.params.map((param) => [param.name, literal(param.type, params[param.name])] as const);
+    const results = quietly({ files: [path(`queries/${name}.sql`)], variables });
+    const ours = results.filter((rows) => columnsOf(rows) === query.columns.map(([column]) => column).join());
+    // What a transaction only locks has other columns, and comes first.
+    if (ours.at(-1) !== results.at(-1)) {
+      throw new Error(`${name}.sql gave the columns ${columnsOf(results.at(-1))}, its header declares others`);
+    }
+    return decodeRows(query, ours.flat()) as HandRow[];
+  }
 }
 
 function columnsOf(rows: (HandRow[] & { head?: string[] }) | undefined): string {
@@ -112,12 +128,11 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-function execute(program: string, args: readonly string[], input: string): string {
+function execute(program: string, args: readonly string[], input: string): { stdout: string; stderr: string } {
   const { status, stdout, stderr, error } = spawnSync(find(program) ?? program, args, { input, encoding: "utf8" });
   if (error) throw error;
-  // A notice is no failure, but nothing of ours has one to give.
-  if (status !== 0 || stderr !== "") throw new Error(`${program} ended with ${status}: ${stderr || stdout}`);
-  return stdout;
+  if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr || stdout}`);
+  return { stdout, stderr };
 }
 
 const found = new Map<string, string | undefined>();

@@ -27,8 +27,7 @@ with workflow as materialized (
 ), cancelled as (
   update workflow_attempts as a
   set status = 'cancelled', fencing_token = a.fencing_token + 1, finished_at = clock_timestamp()
-  from unfinished
-  where a.attempt_id = unfinished.attempt_id
+  where a.attempt_id = any (array(select attempt_id from unfinished))
 ), closed as (
   update workflows as w
   set status = 'CANCELLED', updated_at = clock_timestamp()

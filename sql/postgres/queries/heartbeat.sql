@@ -21,9 +21,8 @@ with lease as materialized (
 ), beat as (
   update workflow_attempts as a
   set lock_heartbeat_at = clock_timestamp()
-  from (select distinct attempt_id from held) as held
-  where a.attempt_id = held.attempt_id
+  where a.attempt_id = any (array(select attempt_id from held))
 )
-select cast(exists (select from held where held.position = lease.position) as text) as held
+select cast(lease.position in (select position from held) as text) as held
 from lease
 order by lease.position;

@@ -22,9 +22,9 @@ with old as materialized (
   limit cast(:max_pruned as bigint)
   for update of w skip locked
 ), gone_attempts as (
-  delete from workflow_attempts as a using old where a.workflow_id = old.workflow_id returning a.attempt_id
+  delete from workflow_attempts as a where a.workflow_id = any (array(select workflow_id from old)) returning a.attempt_id
 ), gone_workflows as (
-  delete from workflows as w using old where w.workflow_id = old.workflow_id returning w.workflow_id
+  delete from workflows as w where w.workflow_id = any (array(select workflow_id from old)) returning w.workflow_id
 )
 select cast((select count(*) from gone_workflows) as text) as workflows,
        cast((select count(*) from gone_attempts) as text) as attempts;

@@ -32,35 +32,34 @@ with stamp as materialized (
   limit cast(:max_reaped as bigint)
   for update of a skip locked
 ), promoted as (
-  update workflow_attempts as a set status = 'pending' from due where a.attempt_id = due.attempt_id
+  update workflow_attempts as a set status = 'pending' where a.attempt_id = any (array(select attempt_id from due))
 ), silent as materialized (
-  select a.attempt_id
+  select a.attempt_id, a.workflow_id, a.pickup_count + 1 as pickup_count
   from workflow_attempts as a
   where a.status = 'in_progress'
     and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
   union all
-  select a.attempt_id
+  select a.attempt_id, a.workflow_id, a.pickup_count + 1
   from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
   where a.outcome = 'worker-internal-error' and a.status = 'failed' and coalesce(w.status, 'ACTIVE') = 'ACTIVE'
   union all
-  select a.attempt_id
+  select a.attempt_id, a.workflow_id, a.pickup_count
   from workflow_attempts as a
   where a.status = 'pending' and a.pickup_count > 0 and a.pickup_count >= cast(:max_pickups as integer)
 ), doomed as materialized (
   select w.workflow_id
   from workflows as w
-  where w.workflow_id in (
-    select a.workflow_id
-    from silent join workflow_attempts as a on a.attempt_id = silent.attempt_id
-    where a.pickup_count + cast(a.status <> 'pending' as integer) >= cast(:max_pickups as integer))
+  where w.workflow_id = any (array(
+    select workflow_id from silent where pickup_count >= cast(:max_pickups as integer)))
   order by w.workflow_id
   for update skip locked
 ), taken as materialized (
   select a.attempt_id, a.workflow_id, a.role, a.locked_by_instance, counted.pickup_count,
          counted.pickup_count >= cast(:max_pickups as integer) as stuck
-  from silent join workflow_attempts as a on a.attempt_id = silent.attempt_id
+  from workflow_attempts as a
   cross join lateral (select a.pickup_count + cast(a.status <> 'pending' as integer) as pickup_count) as counted
-  where (a.status = 'in_progress'
+  where a.attempt_id = any (array(select attempt_id from silent))
+    and (a.status = 'in_progress'
            and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
          or a.status = 'failed' and a.outcome = 'worker-internal-error'
          or a.status = 'pending' and a.pickup_count >= cast(:max_pickups as integer))
@@ -70,18 +69,18 @@ with stamp as materialized (
   order by a.attempt_id
   limit cast(:max_reaped as bigint)
   for update of a skip locked
-), reaped as (
+), requeued as (
   update workflow_attempts as a
-  set pickup_count = taken.pickup_count, fencing_token = a.fencing_token + 1, result = null,
-      status = case when taken.stuck then 'failed' else 'pending' end,
-      outcome = case when taken.stuck then 'attempt-pickup-exhausted' end,
-      finished_at = case when taken.stuck then stamp.now end,
-      locked_by_instance = case when taken.stuck then a.locked_by_instance end,
-      locked_at = case when taken.stuck then a.locked_at end,
-      lock_heartbeat_at = case when taken.stuck then a.lock_heartbeat_at end,
-      started_at = case when taken.stuck then a.started_at end
-  from taken, stamp
-  where a.attempt_id = taken.attempt_id
+  set status = 'pending', pickup_count = a.pickup_count + 1, fencing_token = a.fencing_token + 1, outcome = null,
+      result = null, finished_at = null, locked_by_instance = null, locked_at = null, lock_heartbeat_at = null,
+      started_at = null
+  where a.attempt_id = any (array(select attempt_id from taken where not stuck))
+), exhausted as (
+  update workflow_attempts as a
+  set status = 'failed', pickup_count = a.pickup_count + cast(a.status <> 'pending' as integer),
+      fencing_token = a.fencing_token + 1, outcome = 'attempt-pickup-exhausted', result = null,
+      finished_at = clock_timestamp()
+  where a.attempt_id = any (array(select attempt_id from taken where stuck))
 ), closed as (
   insert into workflows as w (workflow_id, status, stuck_reason)
   select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id

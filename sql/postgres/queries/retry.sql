@@ -38,8 +38,7 @@ with workflow as materialized (
   update workflow_attempts as a
   set status = 'pending', pickup_count = 0, fencing_token = a.fencing_token + 1, outcome = null, finished_at = null,
       locked_by_instance = null, locked_at = null, lock_heartbeat_at = null, started_at = null
-  from exhausted
-  where a.attempt_id = exhausted.attempt_id and not exists (select from taken)
+  where a.attempt_id = any (array(select attempt_id from exhausted)) and not exists (select from taken)
 ), activated as (
   update workflows as w
   set status = 'ACTIVE', stuck_reason = null, updated_at = clock_timestamp()

@@ -1,0 +1,244 @@
+import { type Attempt, byAge, byId, inQueueOrder, isClosed, isOpen, Refused, steps, withAges, type Workflow } from "./state.ts";
+import { EXHAUSTED, type FailOptions, FIRST_WORKFLOW, INTERNAL_ERROR, type Lease, OLDER_PROGRAM, type Outcome, type Subject, type Work } from "./subject.ts";
+
+/** The contract once more, as plainly as it can be said: everything in memory, one thing after another. */
+export class Model implements Subject {
+  readonly #workflows = new Map<string, Workflow>();
+  readonly #attempts = new Map<string, Attempt>();
+  #clock = 0;
+  #nextWorkflow: number = FIRST_WORKFLOW;
+  #nextAttempt = 1;
+
+  enqueue(list: readonly Work[]): Outcome {
+    for (const { workflowId } of list) {
+      if (workflowId !== undefined && isClosed(this.#known(workflowId))) throw new Refused("workflow_closed");
+    }
+    return list.map((work) => {
+      const holder = this.#holder(work.key);
+      if (holder) return { workflowId: holder.workflowId, attemptId: holder.id, created: false };
+      const workflow = work.workflowId === undefined ? this.#newWorkflow(String(this.#nextWorkflow++)) : this.#known(work.workflowId);
+      this.#change(workflow, "ACTIVE");
+      return { workflowId: workflow.id, attemptId: this.#newAttempt(workflow.id, work).id, created: true };
+    });
+  }
+
+  dequeueMany(roles: readonly string[], limit: number, owner: string, maxPickups: number): Outcome[] {
+    const eligible = this.#pending(roles).filter(({ pickupCount }) => pickupCount < maxPickups);
+    return eligible.slice(0, limit).map((attempt) => {
+      this.#start(attempt, owner);
+      const { id: attemptId, workflowId, role, tier, priority, attemptNumber, pickupCount, key, payload } = attempt;
+      const claim = { attemptId, workflowId, role, tier, priority, attemptNumber, pickupCount, key, payload };
+      return { acquired: true, ...claim, instanceId: owner, fencingToken: String(++attempt.token) };
+    });
+  }
+
+  dequeue(roles: readonly string[], owner: string, maxPickups: number): Outcome {
+    if (roles.length === 0) return { acquired: false, reason: "no_roles_configured" };
+    const reason = this.#pending(roles).length > 0 ? "pickup_limit_exceeded" : "no_pending_eligible";
+    return this.dequeueMany(roles, 1, owner, maxPickups)[0] ?? { acquired: false, reason };
+  }
+
+  heartbeat(leases: readonly Lease[]): Outcome {
+    return leases.map((lease) => {
+      const attempt = this.#held(lease);
+      if (attempt) attempt.heartbeatAt = this.#clock;
+      return { held: attempt !== undefined };
+    });
+  }
+
+  complete(lease: Lease, outcome: string | null, result: unknown, next: readonly Work[]): void {
+    const { workflowId } = this.#end(lease, "succeeded", { outcome, result, error: null });
+    const followed = next.filter((work) => !this.#holder(work.key) && this.#newAttempt(workflowId, work));
+    const workflow = this.#workflows.get(workflowId);
+    if (!workflow) return;
+    const settled = workflow.status === "ACTIVE" && !this.#of(workflowId).some(isOpen) ? "SUCCEEDED" : workflow.status;
+    this.#change(workflow, followed.length > 0 && !isClosed(workflow) ? "ACTIVE" : settled);
+  }
+
+  fail(lease: Lease, { retry, ...how }: FailOptions): void {
+    const { workflowId, attemptNumber, ...work } = this.#end(lease, "failed", how);
+    const workflow = this.#workflows.get(workflowId);
+    if (retry) {
+      this.#newAttempt(workflowId, { ...work, ...retry }).attemptNumber = attemptNumber + 1;
+    } else if (how.outcome !== INTERNAL_ERROR && workflow && ["ACTIVE", "SUCCEEDED"].includes(workflow.status)) {
+      this.#change(workflow, "FAILED");
+    }
+  }
+
+  release(lease: Lease): void {
+    const attempt = this.#held(lease);
+    if (!attempt) throw new Refused("lease_lost");
+    this.#backToQueue(attempt);
+  }
+
+  reap(staleAfterMs: number, maxPickups: number, limit?: number): Outcome {
+    const attempts = [...this.#attempts.values()];
+    const lost = attempts.filter((attempt) => this.#isLost(attempt, staleAfterMs, maxPickups)).slice(0, limit);
+    const due = attempts.filter(({ status, runAt }) => status === "scheduled" && Number(runAt) <= this.#clock);
+    for (const attempt of due.slice(0, limit)) attempt.status = "pending";
+    const reaped = { requeued: [] as Outcome[], stuck: [] as Outcome[] };
+    for (const attempt of lost) {
+      if (attempt.status !== "pending") attempt.pickupCount++;
+      const { id: attemptId, workflowId, role, pickupCount, owner: previousInstanceId } = attempt;
+      const isStuck = pickupCount >= maxPickups;
+      reaped[isStuck ? "stuck" : "requeued"].push({ attemptId, workflowId, role, pickupCount, previousInstanceId });
+      if (isStuck) this.#giveUp(attempt);
+      else this.#backToQueue(attempt);
+    }
+    return reaped;
+  }
+
+  retry(workflowId: string): void {
+    const workflow = this.#known(workflowId);
+    const exhausted = this.#of(workflowId).filter(({ status, outcome }) => status === "failed" && outcome === EXHAUSTED);
+    const keys = exhausted.flatMap(({ key }) => key ?? []);
+    const taken = keys.some((key) => this.#holder(key)) || new Set(keys).size < keys.length;
+    if (workflow.status !== "STUCK" || taken) throw new Refused("wrong_state");
+    for (const attempt of exhausted) {
+      attempt.pickupCount = 0;
+      this.#backToQueue(attempt);
+    }
+    this.#change(workflow, "ACTIVE");
+    workflow.stuckReason = null;
+  }
+
+  cancel(workflowId: string): void {
+    const workflow = this.#known(workflowId);
+    const open = this.#of(workflowId).filter(isOpen);
+    const allowed = ["ACTIVE", "STUCK"].includes(workflow.status) || workflow.status === "FAILED" && open.length > 0;
+    if (!allowed) throw new Refused("wrong_state");
+    for (const attempt of open) Object.assign(attempt, { status: "cancelled", token: attempt.token + 1, finishedAt: this.#clock });
+    this.#change(workflow, "CANCELLED");
+  }
+
+  prune(olderThanMs: number): Outcome {
+    const old = [...this.#workflows.values()].filter(({ id, status, updatedAt }) =>
+      ["SUCCEEDED", "FAILED", "CANCELLED"].includes(status) && this.#clock - updatedAt >= olderThanMs &&
+      !this.#of(id).some((attempt) => ["pending", "scheduled", "in_progress"].includes(attempt.status))
+    );
+    const attempts = old.flatMap(({ id }) => this.#of(id));
+    for (const { id } of old) this.#workflows.delete(id);
+    for (const { id } of attempts) this.#attempts.delete(id);
+    return { workflows: old.length, attempts: attempts.length };
+  }
+
+  stats(): Outcome {
+    const all = [...this.#attempts.values()];
+    const roles = [...new Set(all.map(({ role }) => role))].sort().map((role) => {
+      const with_ = (status: Attempt["status"]) => all.filter((attempt) => attempt.role === role && attempt.status === status);
+      const oldest = (times: number[]) => times.length > 0 ? steps(this.#clock - Math.min(...times)) : null;
+      return {
+        role,
+        pending: with_("pending").length,
+        scheduled: with_("scheduled").length,
+        inProgress: with_("in_progress").length,
+        succeeded: with_("succeeded").length,
+        failed: with_("failed").length,
+        oldestPendingMs: oldest(with_("pending").map(({ createdAt }) => createdAt)),
+        oldestHeartbeatMs: oldest(with_("in_progress").map(lastSignOfLife)),
+      };
+    });
+    return { roles, stuck: [...this.#workflows.values()].filter(({ status }) => status === "STUCK").length };
+  }
+
+  olderInsert(workflowId: string, role: string, createdAgoMs: number): void {
+    this.#newAttempt(workflowId, { role }).createdAt -= createdAgoMs;
+  }
+
+  olderClaim(role: string): void {
+    const [oldest] = this.#pending([role]).sort(byAge);
+    if (oldest) this.#start(oldest, OLDER_PROGRAM);
+  }
+
+  advance(ms: number): void {
+    this.#clock += ms;
+  }
+
+  dump(): Outcome {
+    return [this.#workflows, this.#attempts].map((table) => [...table.values()].sort(byId).map((row) => withAges(row, this.#clock)));
+  }
+
+  #known(workflowId: string): Workflow {
+    const workflow = this.#workflows.get(workflowId);
+    if (!workflow) throw new Refused("not_found");
+    return workflow;
+  }
+
+  #newWorkflow(id: string): Workflow {
+    const workflow: Workflow = { id, status: "ACTIVE", stuckReason: null, createdAt: this.#clock, updatedAt: this.#clock };
+    this.#workflows.set(id, workflow);
+    return workflow;
+  }
+
+  #change(workflow: Workflow, status: Workflow["status"]): void {
+    Object.assign(workflow, { status, updatedAt: this.#clock });
+  }
+
+  #newAttempt(workflowId: string, { role, tier, priority, payload, key, delayMs, runInMs }: Nullable<Work>): Attempt {
+    const delay = delayMs ?? runInMs ?? null;
+    const attempt: Attempt = {
+      id: String(this.#nextAttempt++), workflowId, role, tier: tier ?? null, priority: priority ?? 0,
+      status: delay === null ? "pending" : "scheduled", outcome: null, payload: payload ?? null, result: null, error: null,
+      key: key ?? null, attemptNumber: 1, pickupCount: 0, token: 0, owner: null, lockedAt: null, heartbeatAt: null,
+      startedAt: null, finishedAt: null, runAt: delay === null ? null : this.#clock + delay, createdAt: this.#clock,
+    };
+    this.#attempts.set(attempt.id, attempt);
+    return attempt;
+  }
+
+  #of(workflowId: string): Attempt[] {
+    return [...this.#attempts.values()].filter((attempt) => attempt.workflowId === workflowId);
+  }
+
+  #holder(key: string | null | undefined): Attempt | undefined {
+    return key ? [...this.#attempts.values()].find((attempt) => attempt.key === key && isOpen(attempt)) : undefined;
+  }
+
+  #pending(roles: readonly string[]): Attempt[] {
+    return [...this.#attempts.values()].filter(({ status, role }) => status === "pending" && roles.includes(role)).sort(inQueueOrder);
+  }
+
+  #held({ attemptId, instanceId, fencingToken }: Lease): Attempt | undefined {
+    const attempt = this.#attempts.get(attemptId);
+    const held = attempt?.status === "in_progress" && attempt.owner === instanceId && String(attempt.token) === fencingToken;
+    return held ? attempt : undefined;
+  }
+
+  #start(attempt: Attempt, owner: string): void {
+    const now = this.#clock;
+    Object.assign(attempt, { status: "in_progress", owner, lockedAt: now, heartbeatAt: now, startedAt: now });
+  }
+
+  #end(lease: Lease, status: Attempt["status"], how: Pick<Attempt, "outcome" | "result" | "error">): Attempt {
+    const attempt = this.#held(lease);
+    if (!attempt) throw new Refused("lease_lost");
+    return Object.assign(attempt, { ...how, status, finishedAt: this.#clock });
+  }
+
+  #isLost(attempt: Attempt, staleAfterMs: number, maxPickups: number): boolean {
+    if (attempt.status === "in_progress") return this.#clock - lastSignOfLife(attempt) > staleAfterMs;
+    if (attempt.status === "pending") return attempt.pickupCount >= maxPickups;
+    const workflow = this.#workflows.get(attempt.workflowId);
+    return attempt.status === "failed" && attempt.outcome === INTERNAL_ERROR && (workflow?.status ?? "ACTIVE") === "ACTIVE";
+  }
+
+  #backToQueue(attempt: Attempt): void {
+    const free = { owner: null, lockedAt: null, heartbeatAt: null, startedAt: null, finishedAt: null };
+    Object.assign(attempt, { ...free, status: "pending", token: attempt.token + 1, outcome: null, result: null });
+  }
+
+  #giveUp(attempt: Attempt): void {
+    const end = { outcome: EXHAUSTED, result: null, finishedAt: this.#clock };
+    Object.assign(attempt, { ...end, status: "failed", token: attempt.token + 1 });
+    const workflow = this.#workflows.get(attempt.workflowId) ?? this.#newWorkflow(attempt.workflowId);
+    if (workflow.status === "CANCELLED") return;
+    this.#change(workflow, "STUCK");
+    workflow.stuckReason = EXHAUSTED;
+  }
+}
+
+function lastSignOfLife({ heartbeatAt, lockedAt, startedAt, createdAt }: Attempt): number {
+  return heartbeatAt ?? lockedAt ?? startedAt ?? createdAt;
+}
+
+type Nullable<T> = { [K in keyof T]: K extends "role" ? T[K] : T[K] | null | undefined };
