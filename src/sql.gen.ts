@@ -664,20 +664,22 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
   update "@schema".workflows as w
   set status = 'ACTIVE', updated_at = clock_timestamp()
   where w.workflow_id = any (array(select workflow_id from joined intersect select workflow_id from made))
-), list as materialized (
-  select array_agg(attempt_id order by attempt_id) as attempt_ids, array_agg(workflow_id order by attempt_id) as homes
-  from made
-), placed as materialized (
-  select judged.*, judged.is_made as created,
-         case when is_made then list.attempt_ids[count(*) filter (where is_made) over (order by position)] end as attempt_id,
-         case when is_made then list.homes[count(*) filter (where is_made) over (order by position)] end as made_home
-  from list cross join (
-    select judged.*, list.attempt_ids is not null
-        and (key is null or turn = 1 and key in (select key from made where key is not null)) as is_made
-    from judged cross join list
+), ids as materialized (
+  select array_agg(attempt_id order by attempt_id) as attempts, array_agg(workflow_id order by attempt_id) as homes from made
+), ranked as materialized (
+  select judged.*, count(*) filter (where created) over (order by position) as rank
+  from (
+    select judged.*, (select attempts is not null from ids)
+        and (key is null or turn = 1 and key in (select key from made where key is not null)) as created
+    from judged
   ) as judged
+), placed as materialized (
+  select position, key, created, refusal, holder_id, holder_home,
+         case when created then (select attempts from ids)[rank] end as attempt_id,
+         case when created then (select homes from ids)[rank] end as home
+  from ranked
 )
-select cast(coalesce(made_home, max(made_home) over same_key, holder_home) as text) as workflow_id,
+select cast(coalesce(home, max(home) over same_key, holder_home) as text) as workflow_id,
        cast(coalesce(attempt_id, max(attempt_id) over same_key, holder_id) as text) as attempt_id,
        cast(created as text) as created, refusal
 from placed

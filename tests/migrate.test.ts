@@ -76,7 +76,7 @@ describe("postgres · migrate", { skip: process.env["DATABASE_URL"] === undefine
     const rows = await sql.unsafe(`
       with t as (select oid, relname, reloptions, relkind from pg_class where relnamespace = '${schema}'::regnamespace)
       select 'table', relname, relkind, reloptions::text, null from t
-      union all select 'column', relname || a.attnum, attname, format_type(atttypid, atttypmod) || coalesce(attstattarget, -1) || attidentity,
+      union all select 'column', relname || a.attnum, attname, format_type(atttypid, atttypmod) || coalesce(attstattarget, -1)::text || attidentity::text,
         attnotnull || coalesce(pg_get_expr(adbin, adrelid), '')
       from t join pg_attribute a on attrelid = t.oid and attnum > 0 and not attisdropped left join pg_attrdef on adrelid = t.oid and adnum = attnum
       where relkind = 'r'

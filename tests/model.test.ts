@@ -6,7 +6,6 @@ import fc from "fast-check";
 import { commands, compareTables, type World } from "./model/commands.ts";
 import { DatabaseSubject, reserveOlderIds } from "./model/database.ts";
 import { Model } from "./model/model.ts";
-import { OLDER_WORKFLOWS } from "./model/subject.ts";
 import { backends } from "./support/backends.ts";
 
 const { MODEL_RUNS, MODEL_SEED } = process.env;
@@ -20,12 +19,12 @@ for (const backend of backends) {
       const opened = await backend.open();
       await opened.queue().migrate();
       await reserveOlderIds(opened);
-      const property = fc.asyncProperty(fc.commands(commands, { maxCommands: 60, size: "max" }), async (history) => {
+      const property = fc.asyncProperty(fc.commands(commands, { maxCommands: 100, size: "max" }), async (history) => {
         const world: World = {
           model: new Model(),
           database: await DatabaseSubject.on(opened),
           leases: [],
-          workflowIds: new Set([OLDER_WORKFLOWS[0]!]),
+          workflowIds: new Set(),
           commands: 0,
         };
         await fc.asyncModelRun(() => ({ model: world, real: null }), history);

@@ -45,8 +45,6 @@ export interface Crew {
   dismiss(): Promise<void>;
   /** Ends everybody at once, also who sleeps. */
   kill(): Promise<void>;
-  /** The same without waiting, for when the process is about to exit. */
-  killNow(): void;
 }
 
 /** Starts a worker process for every slot, and another whenever one is killed. */
@@ -57,6 +55,7 @@ export function startCrew(place: Place, folder: string, chronicle: Chronicle): C
   broken.catch(() => {});
   let count = 0;
   let closing = false;
+  process.once("exit", killNow);
   for (const slot of Object.keys(SLOTS) as SlotName[]) fill(slot);
 
   function fill(slot: SlotName): void {
@@ -107,8 +106,8 @@ export function startCrew(place: Place, folder: string, chronicle: Chronicle): C
     async kill() {
       killNow();
       await allEnded();
+      process.off("exit", killNow);
     },
-    killNow,
   };
 }
 

@@ -17,9 +17,19 @@ export type Entry =
   | { type: "refused"; worker: string; instanceId: string; attempt: Held; error: string }
   /** A heartbeat learned that these are gone. */
   | { type: "lost"; worker: string; instanceId: string; attempts: Held[] }
-  | { type: "killed" | "stopped" | "continued"; worker: string; instanceId: string; attempts: Held[] }
+  | Intervention<"killed">
+  | Intervention<"stopped">
+  | Intervention<"continued">
   | { type: "died"; worker: string; instanceId: string; signal: string }
   | { type: "reaped"; instanceId: string; stuck: boolean; attempts: { attemptId: string; pickupCount: number }[] };
+
+/** The parent sent a signal to a worker that held these. */
+interface Intervention<T extends string> {
+  type: T;
+  worker: string;
+  instanceId: string;
+  attempts: Held[];
+}
 
 /** A file of JSON lines. Each is written before the call returns, so that it survives a SIGKILL right after. */
 export function writeTo(file: string): (entry: Entry) => void {

@@ -37,7 +37,7 @@ function drawn(stats: () => Promise<Stats>, seconds: () => string): Progress {
     say: (...parts) => void events.push([["dim", seconds()], "  ", ...parts]),
     async stop() {
       await timer.stop();
-      await draw();
+      await draw().catch(() => {});
       block.end();
     },
   };
@@ -50,7 +50,7 @@ function printed(stats: () => Promise<Stats>, seconds: () => string): Progress {
     say: (...parts) => console.log(`${seconds()}  * ${paint(parts, false)}`),
     async stop() {
       await timer.stop();
-      await print();
+      await print().catch(() => {});
     },
   };
 }

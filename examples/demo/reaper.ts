@@ -32,6 +32,11 @@ export function startReaper(queue: Queue<Work>, record: (entry: Entry) => void):
 }
 
 function byOwner(reaped: readonly Reaped[], stuck: boolean): Entry[] {
-  const owners = Map.groupBy(reaped, ({ previousInstanceId }) => previousInstanceId ?? "nobody");
-  return [...owners].map(([instanceId, attempts]) => ({ type: "reaped", instanceId, stuck, attempts }));
+  const owners = new Set(reaped.map(({ previousInstanceId }) => previousInstanceId));
+  return [...owners].map((owner) => ({
+    type: "reaped",
+    instanceId: owner ?? "nobody",
+    stuck,
+    attempts: reaped.filter(({ previousInstanceId }) => previousInstanceId === owner),
+  }));
 }

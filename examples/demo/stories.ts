@@ -9,31 +9,29 @@ type Holding = Extract<Entry, { type: "holding" }>;
 export interface Stage {
   chronicle: Chronicle;
   crew: Crew;
-  /** Records what the parent did, in its own journal as well. */
-  record(entry: Entry): void;
   poisonId: string;
 }
 
 /** SIGKILL in mid-work: what the worker held goes back to the queue, and others finish it. */
-export async function crash({ chronicle, crew, record }: Stage): Promise<void> {
+export async function crash({ chronicle, crew }: Stage): Promise<void> {
   await completions(chronicle, 100);
   const victim = crew.member("crashing");
   const { worker, instanceId, attempts } = await holding(chronicle, victim);
   victim.signal("SIGKILL");
-  record({ type: "killed", worker, instanceId, attempts });
+  chronicle.record({ type: "killed", worker, instanceId, attempts });
   await takenOver(chronicle, worker, instanceId, attempts);
 }
 
 /** SIGSTOP in mid-work: the lease runs out, others finish the work, and the sleeper wakes when all is over. */
-export async function zombie({ chronicle, crew, record }: Stage): Promise<void> {
+export async function zombie({ chronicle, crew }: Stage): Promise<void> {
   await completions(chronicle, 300);
   const sleeper = crew.member("sleeping");
   const { worker, instanceId, attempts } = await holding(chronicle, sleeper);
   sleeper.signal("SIGSTOP");
-  record({ type: "stopped", worker, instanceId, attempts });
+  chronicle.record({ type: "stopped", worker, instanceId, attempts });
   await takenOver(chronicle, worker, instanceId, attempts);
   sleeper.signal("SIGCONT");
-  record({ type: "continued", worker, instanceId, attempts });
+  chronicle.record({ type: "continued", worker, instanceId, attempts });
   await chronicle.until(`${worker} to try to complete attempt ${attempts[0]?.attemptId} after its sleep`, () =>
     chronicle.entries.some((entry) =>
       (entry.type === "refused" || entry.type === "completed") && entry.instanceId === instanceId &&

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { INTERNAL_ERROR, type Lease, OLDER_WORKFLOWS, type Outcome, STEP_MS, type Subject, type Work } from "./subject.ts";
+import { INTERNAL_ERROR, type Lease, OLDER_WORKFLOW, type Outcome, STEP_MS, type Subject, type Work } from "./subject.ts";
 
 /** What one run of commands works on. */
 export interface World {
@@ -64,13 +64,16 @@ async function outcomeOf(run: () => Outcome): Promise<Outcome> {
 }
 
 function learn(world: World, outcome: Outcome): void {
-  for (const { attemptId, instanceId, fencingToken, workflowId } of [outcome].flat() as Partial<Lease & { workflowId: string }>[]) {
+  const several = [outcome].flat() as Partial<Lease & { workflowId: string }>[];
+  for (const { attemptId, instanceId, fencingToken, workflowId } of several) {
     if (workflowId !== undefined) world.workflowIds.add(workflowId);
     if (attemptId !== undefined && instanceId !== undefined && fencingToken !== undefined) {
       world.leases.push({ attemptId, instanceId, fencingToken });
     }
   }
 }
+
+const NEVER_THERE = "999999999";
 
 const ROLES = ["builder", "mailer", "indexer"];
 const role = fc.constantFrom(...ROLES);
@@ -95,9 +98,12 @@ const work: fc.Arbitrary<Work> = fc.tuple(
   ),
 ).map(([time, rest]) => ({ ...rest, ...time }));
 
-// Places in lists that are known only when the command runs.
-const place = fc.nat(1000);
-const workAnywhere = fc.record({ work, joins: fc.option(place) });
+// A place in the list of workflows seen so far, whose rows may be gone by now.
+const workflowPlace = fc.oneof(
+  { weight: 12, arbitrary: fc.nat(30) },
+  fc.constantFrom("never there" as const, "older program's" as const),
+);
+const workAnywhere = fc.record({ work, joins: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, workflowPlace) });
 
 // Mostly a lease given lately, which is held or was lost a little while ago.
 const leasePlace = fc.record({
@@ -105,14 +111,13 @@ const leasePlace = fc.record({
   change: fc.oneof({ weight: 12, arbitrary: fc.constant("as given" as const) }, fc.constantFrom("next token" as const, "another owner" as const)),
 });
 
-// A workflow that was seen, with or without a row by now, or one that never was.
-function workflowAt({ workflowIds }: World, at: number): string {
-  const ids = [...workflowIds, "999999999"];
-  return ids[at % ids.length]!;
+function workflowAt({ workflowIds }: World, at: number | "never there" | "older program's"): string {
+  if (typeof at === "string") return at === "never there" ? NEVER_THERE : OLDER_WORKFLOW;
+  return [...workflowIds].at(at % workflowIds.size) ?? NEVER_THERE;
 }
 
 function leaseAt({ leases }: World, { back, change }: { back: number; change: string }): Lease {
-  const lease = leases[leases.length - 1 - back % Math.max(1, leases.length)] ?? { attemptId: "999999999", instanceId: "nobody", fencingToken: "1" };
+  const lease = leases[leases.length - 1 - back % Math.max(1, leases.length)] ?? { attemptId: NEVER_THERE, instanceId: "nobody", fencingToken: "1" };
   if (change === "next token") return { ...lease, fencingToken: String(Number(lease.fencingToken) + 1) };
   return change === "another owner" ? { ...lease, instanceId: "host/3/c" } : lease;
 }
@@ -143,18 +148,19 @@ const release = operation("release", leasePlace, (subject, at, world) => subject
 const reap = operation("reap",
   fc.record({ staleAfterMs: fc.constantFrom(STEP_MS * 0.5, STEP_MS * 0.5, STEP_MS * 2.5), maxPickups, limit: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined, freq: 3 }) }),
   (subject, { staleAfterMs, maxPickups, limit }) => subject.reap(staleAfterMs, maxPickups, limit));
-const retry = operation("retry", place, (subject, at, world) => subject.retry(workflowAt(world, at)));
-const cancel = operation("cancel", place, (subject, at, world) => subject.cancel(workflowAt(world, at)));
+const retry = operation("retry", workflowPlace, (subject, at, world) => subject.retry(workflowAt(world, at)));
+const cancel = operation("cancel", workflowPlace, (subject, at, world) => subject.cancel(workflowAt(world, at)));
 const prune = operation("prune", fc.constantFrom(STEP_MS * 0.5, STEP_MS * 2.5), (subject, olderThanMs) => subject.prune(olderThanMs));
 const stats = operation("stats", fc.constant(null), (subject) => subject.stats());
 const advance = operation("advance", fc.constantFrom(STEP_MS, 2 * STEP_MS), (subject, ms) => subject.advance(ms));
 const olderInsert = operation("olderInsert",
-  fc.record({ at: place, missing: fc.option(fc.constantFrom(...OLDER_WORKFLOWS)), role, agoMs: fc.constantFrom(0, STEP_MS / 2) }),
-  (subject, { at, missing, role, agoMs }, world) => subject.olderInsert(missing ?? [...world.workflowIds].at(at % world.workflowIds.size)!, role, agoMs));
+  fc.record({ joins: fc.oneof(fc.nat(30), fc.constant("older program's" as const)), role, agoMs: fc.constantFrom(0, STEP_MS / 2) }),
+  (subject, { joins, role, agoMs }, world) => subject.olderInsert(workflowAt(world, joins), role, agoMs));
 const olderClaim = operation("olderClaim", role, (subject, role) => subject.olderClaim(role));
 
 /** By how often it shall happen. */
 export const commands: fc.Arbitrary<Command>[] = [
-  enqueue, enqueue, enqueue, dequeue, dequeue, dequeueMany, dequeueMany, heartbeat, complete, complete, fail, fail, release,
-  reap, reap, reap, retry, retry, cancel, prune, stats, advance, advance, olderInsert, olderClaim,
+  ...[enqueue, enqueue, enqueue, enqueue, dequeue, dequeue, dequeueMany, dequeueMany, dequeueMany, heartbeat],
+  ...[complete, complete, complete, fail, fail, fail, release, reap, reap, reap, retry, retry, cancel, prune, stats],
+  ...[advance, advance, olderInsert, olderClaim],
 ];

@@ -56,8 +56,8 @@ export const STEP_MS = 10_000;
 
 export const FIRST_WORKFLOW = 1001;
 
-/** Workflows without a row, which only the older program's attempts name. */
-export const OLDER_WORKFLOWS: readonly string[] = ["1", "2", "3"];
+/** A workflow that only the older program's attempts name: it has no row until it is STUCK. */
+export const OLDER_WORKFLOW = "1";
 
 export const OLDER_PROGRAM = "older-program";
 export const INTERNAL_ERROR = "worker-internal-error";
