@@ -6,8 +6,9 @@
 
 import { SkiplockedError } from "./errors.ts";
 
-// serialization_failure, deadlock_detected: the statement did nothing and may be run again.
-const COLLISIONS = ["40001", "40P01"];
+// The statement did nothing and may be run again.
+const SERIALIZATION_FAILURE = "40001";
+const DEADLOCK_DETECTED = "40P01";
 
 // undefined_table, undefined_column, invalid_schema_name: of the names in our own statements.
 const MISSING = ["42P01", "42703", "3F000"];
@@ -29,7 +30,12 @@ export function sqlState(error: unknown): string | undefined {
 /** Whether Postgres refused a statement only because of what others did at the same moment. */
 export function isCollision(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== undefined && (COLLISIONS.includes(state) || state === UNIQUE_VIOLATION && isOurs(error));
+  return state === SERIALIZATION_FAILURE || state === DEADLOCK_DETECTED || state === UNIQUE_VIOLATION && isOurs(error);
+}
+
+/** What a statement gets that ran under another isolation level than read committed: there it never happens. */
+export function isSerializationFailure(error: unknown): boolean {
+  return sqlState(error) === SERIALIZATION_FAILURE;
 }
 
 // An id that the older program's attempts had first, or a key that was taken while the statement ran: gone the next time.

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { explainPostgres, isCollision } from "../driver_errors.ts";
+import { explainPostgres, isCollision, isSerializationFailure } from "../driver_errors.ts";
 import { SkiplockedError } from "../errors.ts";
 import type { Query, Statement } from "../query.ts";
 import { decodeRows, textParams } from "../rows.ts";
@@ -35,7 +35,7 @@ const MAX_RETRIES = 10;
 export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string): Backend {
   const pool = "begin" in sql && typeof sql.begin === "function" ? sql : null;
   const qualify = qualifier(schema);
-  // Under another default isolation level statements collide by design: once one did, each brings its own level along.
+  // Under another default isolation level statements fail by design: once one did, each brings its own level along.
   let isolate = false;
 
   const backend: Backend = { dialect: "postgres", run, transaction, migrate, within };
@@ -72,7 +72,7 @@ export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string
         return await attempt(retries > 0);
       } catch (error) {
         if (pool === null || !isCollision(error) || retries === MAX_RETRIES) throw explainPostgres(error, schema);
-        isolate = true;
+        isolate ||= isSerializationFailure(error);
         await jitteredWait(Math.min(250, 5 * 2 ** retries));
       }
     }
