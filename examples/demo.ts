@@ -20,19 +20,23 @@ if (process.platform === "win32") throw new Error("The demo stops a process with
 const interrupted = onInterrupt();
 const workplace = makeWorkplace();
 if (!keep) process.once("exit", workplace.removeFolder);
-process.exitCode = await main(workplace).catch((error) => {
-  console.error(`\n${error instanceof Interrupted ? error.message : error.stack}`);
-  return error instanceof Interrupted ? error.exitCode : 1;
-});
+introduce(workplace);
+try {
+  const good = await main(workplace);
+  if (keep) sayWhereToLook(workplace);
+  else sayWhatIsRemoved(workplace);
+  process.exitCode = good ? 0 : 1;
+} catch (error) {
+  const early = error instanceof Interrupted;
+  console.error("\n%s", early ? error.message : (error as Error).stack);
+  process.exitCode = early ? error.exitCode : 1;
+}
 
-async function main(workplace: Workplace): Promise<number> {
-  introduce(workplace);
+async function main(workplace: Workplace): Promise<boolean> {
   const database = await openDatabase(workplace.place);
   try {
     const missing = await show(workplace, database, interrupted);
-    const good = await judge(workplace, database, missing);
-    sayGoodbye(workplace);
-    return good ? 0 : 1;
+    return await judge(workplace, database, missing);
   } finally {
     if (!keep) await database.drop();
     await database.close();
@@ -57,12 +61,19 @@ async function judge({ journals }: Workplace, database: Database, missing: strin
   return good;
 }
 
-function sayGoodbye({ folder, place }: Workplace): void {
-  if (!keep) return console.log(`Removed: ${place.dialect === "sqlite" ? folder : `schema ${place.schema}`}. To look around afterwards: npm run demo -- --keep`);
+function sayWhatIsRemoved({ folder, place, removeFolder }: Workplace): void {
+  removeFolder();
+  const removed = place.dialect === "sqlite" ? folder : `schema ${place.schema}, and the journals in ${folder}`;
+  console.log(`Removed: ${removed}\nTo look around afterwards: npm run demo -- --keep`);
+}
+
+function sayWhereToLook({ folder, journals, place }: Workplace): void {
   const query = "select role, status, count(*) from workflow_attempts group by 1, 2";
-  const look = place.dialect === "sqlite"
-    ? `sqlite3 -box '${place.file}' '${query}'`
-    : `psql "$DATABASE_URL" -c 'set search_path to ${place.schema}' -c '${query}'`;
-  const remove = place.dialect === "sqlite" ? "" : `psql "$DATABASE_URL" -c 'drop schema ${place.schema} cascade'; `;
-  console.log(`Kept. Look:    ${look}\nThe journals:  ${folder}/journals\nRemove it:     ${remove}rm -r '${folder}'`);
+  const [look, remove] = place.dialect === "sqlite"
+    ? [`sqlite3 -box '${place.file}' '${query}'`, ""]
+    : [
+      `psql "$DATABASE_URL" -c 'set search_path to ${place.schema}' -c '${query}'`,
+      `psql "$DATABASE_URL" -c 'drop schema ${place.schema} cascade' && `,
+    ];
+  console.log(`Kept. To look around:  ${look}\nThe journals:          ${journals}\nTo remove it:          ${remove}rm -r '${folder}'`);
 }

@@ -20,15 +20,15 @@ export interface Slot {
   batch: number;
 }
 
+export type SlotName = "first" | "second" | "crashing" | "sleeping";
+
 /** Who claims one at a time may meet the poison; who claims five at a time would take four others down with it. */
-export const SLOTS = {
+export const SLOTS: Readonly<Record<SlotName, Slot>> = {
   first: { roles: [...ROLES, POISON_ROLE], batch: 1 },
   second: { roles: [...ROLES, POISON_ROLE], batch: 1 },
   crashing: { roles: ROLES, batch: 5 },
   sleeping: { roles: ROLES, batch: 5 },
-} as const satisfies Record<string, Slot>;
-
-export type SlotName = keyof typeof SLOTS;
+};
 
 export interface Member {
   readonly worker: string;
@@ -58,7 +58,7 @@ export function startCrew(place: Place, folder: string, chronicle: Chronicle): C
   process.once("exit", killNow);
   for (const slot of Object.keys(SLOTS) as SlotName[]) fill(slot);
 
-  function fill(slot: SlotName): void {
+  function fill(slot: SlotName): string {
     const worker = `worker ${++count}`;
     const child = forkWorker({ worker, slot: SLOTS[slot], place, journal: join(folder, `worker-${count}.jsonl`) });
     let instanceId = "";
@@ -71,13 +71,14 @@ export function startCrew(place: Place, folder: string, chronicle: Chronicle): C
     child.on("error", breakDown);
     const exited = new Promise<void>((resolve) => child.once("close", (code, signal) => resolve(ended(code, signal))));
     children.set(slot, { worker, child, exited });
+    return worker;
 
     function ended(code: number | null, signal: string | null): void {
       children.delete(slot);
       if (code) return breakDown(new Error(`${worker} ended with code ${code}\n${complaint}`));
       if (closing) return;
-      fill(slot);
-      chronicle.record({ type: "died", worker, instanceId, signal: signal ?? "" });
+      const successor = fill(slot);
+      chronicle.record({ type: "died", worker, instanceId, signal: signal ?? "", successor });
     }
   }
 

@@ -20,7 +20,7 @@ export type Entry =
   | Intervention<"killed">
   | Intervention<"stopped">
   | Intervention<"continued">
-  | { type: "died"; worker: string; instanceId: string; signal: string }
+  | { type: "died"; worker: string; instanceId: string; signal: string; successor: string }
   | { type: "reaped"; instanceId: string; stuck: boolean; attempts: { attemptId: string; pickupCount: number }[] };
 
 /** The parent sent a signal to a worker that held these. */

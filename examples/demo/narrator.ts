@@ -9,11 +9,9 @@ export function narrate(chronicle: Chronicle, { say }: Progress): void {
   const name = (instanceId: string) => workerNames(chronicle.entries)(instanceId);
   // What was taken back from a worker and nobody has finished yet, and who finished the rest.
   const takenBack: { open: Set<string>; ids: string[]; by: string[] }[] = [];
-  let deaths = 0;
 
   chronicle.onEntry((entry) => {
     const { type } = entry;
-    if (type === "started" && deaths > 0) say(`${entry.worker} starts in place of the dead one`);
     if (type === "killed") say(["red", `${entry.worker} gets SIGKILL`], ` in mid-work, with ${attemptsOf(entry)} in its hands`);
     if (type === "stopped") say(["yellow", `${entry.worker} gets SIGSTOP`], ` in mid-work, with ${attemptsOf(entry)} in its hands`);
     if (type === "continued") say(["yellow", `${entry.worker} gets SIGCONT`], ", and knows nothing of what it slept through");
@@ -24,10 +22,10 @@ export function narrate(chronicle: Chronicle, { say }: Progress): void {
     if (type === "completed") completed(entry.attempt.attemptId, entry.worker);
   });
 
-  function died({ worker, signal, instanceId }: Extract<Entry, { type: "died" }>): void {
-    deaths++;
+  function died({ worker, signal, instanceId, successor }: Extract<Entry, { type: "died" }>): void {
     const expected = chronicle.entries.some((entry) => entry.type === "killed" && entry.instanceId === instanceId);
-    if (!expected) say(["red", `${worker} dies of ${signal}`], ": what it had taken is poison");
+    if (expected) say(`${successor} takes the place of ${worker}`);
+    else say(["red", `${worker} dies of ${signal}`], `: what it took is poison; ${successor} takes its place`);
   }
 
   function reaped({ instanceId, stuck, attempts }: Extract<Entry, { type: "reaped" }>): void {

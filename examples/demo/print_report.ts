@@ -10,10 +10,14 @@ const INDENT = "  ";
 export function printReport(findings: readonly Finding[], name: (instanceId: unknown) => string): void {
   const stream = process.stdout;
   const color = usesColor(stream);
-  print([["bold", "The proof: queries against the tables, and the journals that the workers kept outside of the database"]]);
+  print(
+    [],
+    [["bold", "The proof: queries against the tables, and the journals that the workers kept outside of the database."]],
+    [["dim", "Instances are printed by the names of their workers."]],
+  );
   findings.forEach(({ title, query, lines }, place) => {
     print([], [["bold", `${place + 1}. ${title}`]]);
-    if (query) print(...sqlLines(query.sql), ...(query.show ? table(query.rows, name) : [[["dim", `${INDENT}(${query.rows.length} rows)`] as const]]));
+    if (query) print(...sqlLines(query.sql), ...(query.show ? table(query.rows, name) : count(query.rows)));
     for (const { ok, text } of lines) console.log(paint([INDENT, ok ? ["green", "✓"] : ["red", "✗"], ` ${text}`], color));
   });
 
@@ -24,6 +28,10 @@ export function printReport(findings: readonly Finding[], name: (instanceId: unk
 
 function sqlLines(sql: string): Part[][] {
   return sql.split("\n").map((text) => [["cyan", `${INDENT}${text}`]]);
+}
+
+function count(rows: readonly Row[]): Part[][] {
+  return [[["dim", `${INDENT}(${rows.length.toLocaleString("en")} rows)`]]];
 }
 
 function table(rows: readonly Row[], name: (instanceId: unknown) => string): Part[][] {

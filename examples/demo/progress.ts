@@ -5,7 +5,7 @@ import { columnsOf, isTerminal, paint, type Part, startBlock } from "./terminal.
 
 const REDRAW_EVERY_MS = 120;
 const PRINT_EVERY_MS = 500;
-const EVENTS = 12;
+const EVENTS = 18;
 const WIDEST_BAR = 40;
 
 /** Shows how the work goes on while it does. */

@@ -11,7 +11,8 @@ const SHOWN_FAULTS = 5;
 
 export async function checkTable({ select, prefix, attempts }: Evidence): Promise<Finding> {
   const sql = `select a.role, a.status, w.status as workflow, count(*) as attempts
-from ${prefix}workflow_attempts as a join ${prefix}workflows as w on w.workflow_id = a.workflow_id
+from ${prefix}workflow_attempts as a
+  join ${prefix}workflows as w on w.workflow_id = a.workflow_id
 group by a.role, a.status, w.status order by a.role, a.status`;
   const rows = await select(sql);
   const work = rows.filter(({ role }) => role !== POISON_ROLE);

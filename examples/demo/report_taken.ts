@@ -21,7 +21,7 @@ from ${prefix}workflow_attempts where pickup_count > 0 order by attempt_id`;
     title: "Nothing is lost: what was taken back, and from whom",
     query: { sql, rows, show: true },
     lines: [
-      tellOwners(journals),
+      ...tellOwners(journals),
       comparePickups(rows, journals),
       killed ? checkSuccession(rows, journals, killed, "was killed") : { ok: false, text: "no worker was killed in mid-work" },
     ],
@@ -44,7 +44,8 @@ from ${prefix}workflow_attempts where attempt_id in (${stopped.attempts.map(({ a
 
 export async function checkPoison({ select, prefix, journals }: Evidence): Promise<Finding> {
   const sql = `select a.attempt_id, a.role, a.status, a.outcome, a.pickup_count, w.status as workflow
-from ${prefix}workflow_attempts as a join ${prefix}workflows as w on w.workflow_id = a.workflow_id
+from ${prefix}workflow_attempts as a
+  join ${prefix}workflows as w on w.workflow_id = a.workflow_id
 where a.role = '${POISON_ROLE}'`;
   const rows = await select(sql);
   const [row] = rows;
@@ -52,29 +53,34 @@ where a.role = '${POISON_ROLE}'`;
   const owners = takenBack(journals).filter(({ attemptId }) => attemptId === String(row?.attempt_id)).map(({ from }) => from);
   const dead = of(journals, "died").filter(({ instanceId, signal }) => signal === "SIGKILL" && owners.includes(instanceId));
   const victims = [...new Set(dead.map(({ worker }) => worker))];
-  const state = row ? `${row.workflow} after ${row.pickup_count} pickups` : "not in the table";
+  const state = row ? `${row.workflow} after ${row.pickup_count}` : "not in the table";
   return {
     title: "Poison does not go round for ever",
     query: { sql, rows, show: true },
     lines: [
-      line(stuck, `the poison attempt is ${state}`, `the poison attempt is ${state}, not STUCK after ${MAX_PICKUPS}`),
+      line(
+        stuck,
+        `the poison attempt is STUCK after ${MAX_PICKUPS} pickups`,
+        `the poison attempt is not STUCK after ${MAX_PICKUPS} pickups but ${state}`,
+      ),
       line(
         victims.length === MAX_PICKUPS && owners.length === MAX_PICKUPS,
         `${victims.length} workers died of it: ${list(victims)}`,
-        `${victims.length} workers died of it, not ${MAX_PICKUPS}`,
+        `not ${MAX_PICKUPS} workers died of it but ${victims.length}`,
       ),
     ],
   };
 }
 
-function tellOwners(journals: readonly Entry[]): Line {
-  const taken = takenBack(journals);
-  const owners = [...new Set(taken.map(({ from }) => from))];
-  const told = owners.map((owner) => {
-    const ids = taken.filter(({ from }) => from === owner).map(({ attemptId }) => attemptId);
-    return `${nameAttempts(ids)} from ${workerNames(journals)(owner)}`;
-  });
-  return line(taken.length > 0, `by the reaper's journal: ${told.join("; ")}`, "the reaper took nothing back");
+// One line for all owners that lost the same attempts.
+function tellOwners(journals: readonly Entry[]): Line[] {
+  const owners = new Map<string, string[]>();
+  for (const { instanceId, attempts } of of(journals, "reaped")) {
+    const attempt = nameAttempts(attempts.map(({ attemptId }) => attemptId));
+    owners.set(attempt, [...owners.get(attempt) ?? [], workerNames(journals)(instanceId)]);
+  }
+  if (owners.size === 0) return [{ ok: false, text: "the reaper took nothing back" }];
+  return [...owners].map(([attempt, from]) => ({ ok: true, text: `the reaper took ${attempt} back from ${list(from)}` }));
 }
 
 function comparePickups(rows: readonly Row[], journals: readonly Entry[]): Line {
@@ -85,7 +91,7 @@ function comparePickups(rows: readonly Row[], journals: readonly Entry[]): Line 
   );
   return line(
     different.length === 0,
-    "and the table counts the same pickups",
+    "the table counts the same pickups as the reaper's journal",
     `table and reaper's journal count different pickups of ${nameAttempts(different)}`,
   );
 }
@@ -102,7 +108,7 @@ function checkSuccession(rows: readonly Row[], journals: readonly Entry[], { wor
   return line(
     left.length === 0 && attempts.length > 0,
     `${story}; finished by ${list(finishers.map(workerNames(journals)))}`,
-    `${story}; ${nameAttempts(left)} was not taken back and finished by others`,
+    `${story}; not taken back and finished by others: ${nameAttempts(left)}`,
   );
 }
 

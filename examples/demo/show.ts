@@ -21,7 +21,9 @@ const TIMEOUT_MS = 60_000;
  */
 export async function show(workplace: Workplace, { queue }: Database, interrupted: Promise<never>): Promise<string[]> {
   await queue.migrate();
-  await queue.enqueue(plainWork());
+  const start = performance.now();
+  const enqueued = await queue.enqueue(plainWork());
+  const took = performance.now() - start;
   // Ahead of all others, so that it is met while there is work that it could harm.
   const { attemptId: poisonId } = await queue.enqueue({ role: POISON_ROLE, payload: { poison: true }, priority: -1 });
 
@@ -30,6 +32,7 @@ export async function show(workplace: Workplace, { queue }: Database, interrupte
   chronicle.onEntry((entry) => isOfParent(entry) && write(entry));
   const progress = startProgress(() => queue.stats());
   narrate(chronicle, progress);
+  progress.say(`${enqueued.length.toLocaleString("en")} attempts enqueued by one call in ${Math.round(took)} ms, and a poisonous one`);
   const crew = startCrew(workplace.place, workplace.journals, chronicle);
   const reaper = startReaper(queue, chronicle.record);
   const stage: Stage = { chronicle, crew, poisonId };
@@ -48,7 +51,7 @@ export async function show(workplace: Workplace, { queue }: Database, interrupte
 function plainWork(): NewWork<Work>[] {
   return Array.from({ length: ATTEMPTS }, (_, place) => ({
     role: ROLES[place % ROLES.length]!,
-    payload: { ms: 5 + (place * 7) % 17 },
+    payload: { ms: 4 + (place * 7) % 17 },
   }));
 }
 

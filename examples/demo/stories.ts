@@ -14,7 +14,7 @@ export interface Stage {
 
 /** SIGKILL in mid-work: what the worker held goes back to the queue, and others finish it. */
 export async function crash({ chronicle, crew }: Stage): Promise<void> {
-  await completions(chronicle, 100);
+  await completions(chronicle, 200);
   const victim = crew.member("crashing");
   const { worker, instanceId, attempts } = await holding(chronicle, victim);
   victim.signal("SIGKILL");
@@ -24,7 +24,7 @@ export async function crash({ chronicle, crew }: Stage): Promise<void> {
 
 /** SIGSTOP in mid-work: the lease runs out, others finish the work, and the sleeper wakes when all is over. */
 export async function zombie({ chronicle, crew }: Stage): Promise<void> {
-  await completions(chronicle, 300);
+  await completions(chronicle, 600);
   const sleeper = crew.member("sleeping");
   const { worker, instanceId, attempts } = await holding(chronicle, sleeper);
   sleeper.signal("SIGSTOP");
