@@ -328,7 +328,8 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
   postgres: [
     {
       text: `with wanted as materialized (
-  select distinct role from jsonb_array_elements_text(cast(cast($1 as text) as jsonb)) as listed (role)
+  select distinct role, cast(cast($1 as text) as integer) as max_pickups
+  from jsonb_array_elements_text(cast(cast($2 as text) as jsonb)) as listed (role)
 ), near as materialized (
   select soon.attempt_id
   from (
@@ -341,7 +342,7 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
       order by a.role, a.priority, a.created_at, a.attempt_id
       limit 8
     ) as a
-    where a.role = wanted.role and a.pickup_count < cast(cast($2 as text) as integer)
+    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (
@@ -351,22 +352,22 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
   ) as locked
   limit 1
 ), head as materialized (
-  select wanted.role, a.priority, a.created_at, a.attempt_id
+  select wanted.*, a.priority, a.created_at, a.attempt_id
   from wanted cross join lateral (
     select a.priority, a.created_at, a.attempt_id
     from "@schema".workflow_attempts as a
-    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < cast(cast($2 as text) as integer)
+    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
   ) as a
   where not exists (select from near)
 ), far as materialized (
   select a.attempt_id
-  from (select role from head order by priority, created_at, attempt_id) as next
+  from (select role, max_pickups from head order by priority, created_at, attempt_id) as next
   cross join lateral (
     select a.attempt_id
     from "@schema".workflow_attempts as a
-    where a.status = 'pending' and a.role = next.role and a.pickup_count < cast(cast($2 as text) as integer)
+    where a.status = 'pending' and a.role = next.role and a.pickup_count < next.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
     for update of a skip locked
@@ -391,13 +392,13 @@ union all
 select case when not exists (select from head) and exists (
               select from wanted cross join lateral (
                 select from "@schema".workflow_attempts as a
-                where a.status = 'pending' and a.role = wanted.role and a.pickup_count >= cast(cast($2 as text) as integer)
+                where a.status = 'pending' and a.role = wanted.role
                 order by a.priority, a.created_at, a.attempt_id
                 limit 1) as a)
        then 'pickup_limit_exceeded' else 'no_pending_eligible' end,
        null, null, null, null, null, null, null, null, null, null, null, null
 where not exists (select from claimed)`,
-      params: ["roles", "max_pickups", "instance_id"],
+      params: ["max_pickups", "roles", "instance_id"],
       rows: true,
     },
   ],
@@ -494,7 +495,8 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
   postgres: [
     {
       text: `with wanted as materialized (
-  select distinct role from jsonb_array_elements_text(cast(cast($1 as text) as jsonb)) as listed (role)
+  select distinct role, cast(cast($1 as text) as integer) as max_pickups
+  from jsonb_array_elements_text(cast(cast($2 as text) as jsonb)) as listed (role)
 ), near as materialized (
   select soon.attempt_id
   from (
@@ -505,9 +507,9 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
       where a.status = any (array_fill(cast('pending' as text), array[100]))
         and (a.role, a.priority, a.created_at, a.attempt_id) > (wanted.role, -2147483648, '-infinity', 0)
       order by a.role, a.priority, a.created_at, a.attempt_id
-      limit 2 * cast(cast($2 as text) as bigint) + 6
+      limit 2 * cast(cast($3 as text) as bigint) + 6
     ) as a
-    where a.role = wanted.role and a.pickup_count < cast(cast($3 as text) as integer)
+    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (
@@ -515,24 +517,24 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
     where a.attempt_id = soon.attempt_id and coalesce(a.status, '') = 'pending'
     for update of a skip locked
   ) as locked
-  limit cast(cast($2 as text) as bigint)
+  limit cast(cast($3 as text) as bigint)
 ), head as materialized (
-  select wanted.role, a.priority, a.created_at, a.attempt_id
+  select wanted.*, a.priority, a.created_at, a.attempt_id
   from wanted cross join lateral (
     select a.priority, a.created_at, a.attempt_id
     from "@schema".workflow_attempts as a
-    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < cast(cast($3 as text) as integer)
+    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
   ) as a
   where not exists (select from near)
 ), far as materialized (
   select a.attempt_id
-  from (select role from head order by priority, created_at, attempt_id) as next
+  from (select role, max_pickups from head order by priority, created_at, attempt_id) as next
   cross join lateral (
     select a.attempt_id
     from "@schema".workflow_attempts as a
-    where a.status = 'pending' and a.role = next.role and a.pickup_count < cast(cast($3 as text) as integer)
+    where a.status = 'pending' and a.role = next.role and a.pickup_count < next.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
     for update of a skip locked
@@ -554,7 +556,7 @@ select cast(c.attempt_id as text) as attempt_id, cast(c.workflow_id as text) as 
        cast(c.fencing_token as text) as fencing_token
 from claimed as c
 order by c.priority, c.created_at, c.attempt_id`,
-      params: ["roles", "max_claims", "max_pickups", "instance_id"],
+      params: ["max_pickups", "roles", "max_claims", "instance_id"],
       rows: true,
     },
   ],

@@ -34,10 +34,12 @@
 -- The near look must never be planned as a sort of the backlog, whatever the statistics say, so it is worded to make the
 -- planner expect many rows: a range that begins at the role, whose end is checked outside the limit, and 'pending' named a
 -- hundred times. (With equality, 30,000 rows and no statistics: 9 ms instead of 0.7.) The other probes ask for one row,
--- which is never sorted for; the lock hides its status in coalesce, to be found by id and not by the pending index; the
+-- which is never sorted for. The limit of pickups travels in a column, so that one plan serves every call: planning takes
+-- longer than the claim. The lock hides its status in coalesce, to be found by id and not by the pending index; the
 -- update finds its row by an array, since a join might read the whole table.
 with wanted as materialized (
-  select distinct role from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)
+  select distinct role, cast(:max_pickups as integer) as max_pickups
+  from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)
 ), near as materialized (
   select soon.attempt_id
   from (
@@ -50,7 +52,7 @@ with wanted as materialized (
       order by a.role, a.priority, a.created_at, a.attempt_id
       limit 8
     ) as a
-    where a.role = wanted.role and a.pickup_count < cast(:max_pickups as integer)
+    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (
@@ -60,22 +62,22 @@ with wanted as materialized (
   ) as locked
   limit 1
 ), head as materialized (
-  select wanted.role, a.priority, a.created_at, a.attempt_id
+  select wanted.*, a.priority, a.created_at, a.attempt_id
   from wanted cross join lateral (
     select a.priority, a.created_at, a.attempt_id
     from workflow_attempts as a
-    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < cast(:max_pickups as integer)
+    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
   ) as a
   where not exists (select from near)
 ), far as materialized (
   select a.attempt_id
-  from (select role from head order by priority, created_at, attempt_id) as next
+  from (select role, max_pickups from head order by priority, created_at, attempt_id) as next
   cross join lateral (
     select a.attempt_id
     from workflow_attempts as a
-    where a.status = 'pending' and a.role = next.role and a.pickup_count < cast(:max_pickups as integer)
+    where a.status = 'pending' and a.role = next.role and a.pickup_count < next.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
     for update of a skip locked
@@ -100,7 +102,7 @@ union all
 select case when not exists (select from head) and exists (
               select from wanted cross join lateral (
                 select from workflow_attempts as a
-                where a.status = 'pending' and a.role = wanted.role and a.pickup_count >= cast(:max_pickups as integer)
+                where a.status = 'pending' and a.role = wanted.role
                 order by a.priority, a.created_at, a.attempt_id
                 limit 1) as a)
        then 'pickup_limit_exceeded' else 'no_pending_eligible' end,

@@ -23,7 +23,8 @@
 -- In this dialect: the two looks of dequeue, see there. The near one reads a little over twice as many candidates as it
 -- may take, since the first of them may be held by others who claim a batch just now; the far one finds one.
 with wanted as materialized (
-  select distinct role from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)
+  select distinct role, cast(:max_pickups as integer) as max_pickups
+  from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)
 ), near as materialized (
   select soon.attempt_id
   from (
@@ -36,7 +37,7 @@ with wanted as materialized (
       order by a.role, a.priority, a.created_at, a.attempt_id
       limit 2 * cast(:max_claims as bigint) + 6
     ) as a
-    where a.role = wanted.role and a.pickup_count < cast(:max_pickups as integer)
+    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (
@@ -46,22 +47,22 @@ with wanted as materialized (
   ) as locked
   limit cast(:max_claims as bigint)
 ), head as materialized (
-  select wanted.role, a.priority, a.created_at, a.attempt_id
+  select wanted.*, a.priority, a.created_at, a.attempt_id
   from wanted cross join lateral (
     select a.priority, a.created_at, a.attempt_id
     from workflow_attempts as a
-    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < cast(:max_pickups as integer)
+    where a.status = 'pending' and a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
   ) as a
   where not exists (select from near)
 ), far as materialized (
   select a.attempt_id
-  from (select role from head order by priority, created_at, attempt_id) as next
+  from (select role, max_pickups from head order by priority, created_at, attempt_id) as next
   cross join lateral (
     select a.attempt_id
     from workflow_attempts as a
-    where a.status = 'pending' and a.role = next.role and a.pickup_count < cast(:max_pickups as integer)
+    where a.status = 'pending' and a.role = next.role and a.pickup_count < next.max_pickups
     order by a.priority, a.created_at, a.attempt_id
     limit 1
     for update of a skip locked
