@@ -74,7 +74,7 @@ export function schemaName(value: unknown): string {
 
 export function roles(action: string, value: unknown): string[] {
   if (!Array.isArray(value)) throw invalid(action, "roles", "an array of role names", value);
-  return value.map((each, place) => role(action, `roles[${place}]`, each));
+  return Array.from(value, (each, place) => role(action, `roles[${place}]`, each));
 }
 
 /** A 64-bit id as its digits. */
@@ -99,12 +99,16 @@ export function lease(action: string, value: unknown): { attempt_id: string; ins
 
 /** An instant as ISO text in UTC, of the years that every database can write. */
 export function instant(action: string, argument: string, value: unknown): string {
-  const wanted = "a Date, or an ISO 8601 text with its offset, of the years 1 to 9999";
-  const zoned = typeof value === "string" && /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(value);
-  const date = value instanceof Date ? value : zoned ? new Date(value) : null;
+  const date = value instanceof Date ? value : typeof value === "string" && isZonedTime(value) ? new Date(value) : null;
   const year = date?.getUTCFullYear() ?? NaN;
-  if (date === null || !(year >= 1 && year <= 9999)) throw invalid(action, argument, wanted, value);
-  return date.toISOString();
+  if (date !== null && year >= 1 && year <= 9999) return date.toISOString();
+  throw invalid(action, argument, "a Date, or an ISO 8601 text with its offset, of the years 1 to 9999", value);
+}
+
+// `new Date` makes 2 March of 30 February.
+function isZonedTime(value: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/.exec(value) ?? [];
+  return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
 }
 
 /** An options object, or nothing where that is allowed. */

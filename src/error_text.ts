@@ -12,18 +12,24 @@ export function errorText(thrown: unknown): string | null {
 
 const LONE_SURROGATES = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-// Anything can be thrown, also what throws when it is looked at.
 function describe(thrown: unknown): string {
-  try {
-    if (!isErrorLike(thrown)) return typeof thrown === "object" ? JSON.stringify(thrown) ?? String(thrown) : String(thrown);
-    const headline = `${thrown.name}: ${thrown.message}`;
-    const stack = typeof thrown.stack === "string" ? thrown.stack : "";
-    return stack.includes(thrown.message) ? stack : `${headline}\n${stack}`.trim();
-  } catch {
-    return "an error that cannot be read";
+  const message = attempt(() => (thrown as Error).message);
+  if (message === undefined) {
+    return attempt(() => typeof thrown === "object" ? JSON.stringify(thrown) : undefined) ??
+      attempt(() => String(thrown)) ?? "something that cannot be read";
   }
+  const stack = attempt(() => (thrown as Error).stack) ?? "";
+  if (stack.includes(message)) return stack;
+  const name = attempt(() => (thrown as Error).name) ?? "Error";
+  return `${name}: ${message}\n${stack}`.trim();
 }
 
-function isErrorLike(thrown: unknown): thrown is Error {
-  return typeof thrown === "object" && thrown !== null && typeof (thrown as Error).message === "string";
+// Anything can be thrown, also what throws when it is looked at.
+function attempt(read: () => unknown): string | undefined {
+  try {
+    const value = read();
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

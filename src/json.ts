@@ -41,6 +41,8 @@ export function encodeJson(action: string, argument: string, value: unknown): st
 }
 
 function refusal(part: unknown): string | undefined {
+  // A Number object is written as its number.
+  if (part instanceof Number) return refusal(part.valueOf());
   switch (typeof part) {
     case "number":
       return Number.isFinite(part) ? undefined : "JSON with finite numbers";

@@ -253,7 +253,7 @@ select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.v
        case when coalesce(json_extract(item.value, '$.delay_ms'), json_extract(item.value, '$.run_at')) is null
          then 'pending' else 'scheduled' end,
        nullif(item.value -> '$.payload', 'null'), json_extract(item.value, '$.key'),
-       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', json_extract(item.value, '$.delay_ms') / 1000.0 || ' seconds'),
+       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(item.value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(item.value, '$.run_at'))),
        strftime('%Y-%m-%d %H:%M:%f', 'now')
 from workflow_attempts as done cross join json_each(:next) as item
@@ -335,14 +335,14 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
   from (
     select a.priority, a.created_at, a.attempt_id
     from wanted cross join lateral (
-      select a.role, a.priority, a.created_at, a.attempt_id, a.pickup_count
+      select a.priority, a.created_at, a.attempt_id
       from "@schema".workflow_attempts as a
-      where a.status = any (array_fill(cast('pending' as text), array[100]))
+      where a.status = any (array_fill(cast('pending' as text), array[100])) and a.pickup_count < wanted.max_pickups
         and (a.role, a.priority, a.created_at, a.attempt_id) > (wanted.role, -2147483648, '-infinity', 0)
+        and a.role <= wanted.role
       order by a.role, a.priority, a.created_at, a.attempt_id
       limit 8
     ) as a
-    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (
@@ -502,14 +502,14 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
   from (
     select a.priority, a.created_at, a.attempt_id
     from wanted cross join lateral (
-      select a.role, a.priority, a.created_at, a.attempt_id, a.pickup_count
+      select a.priority, a.created_at, a.attempt_id
       from "@schema".workflow_attempts as a
-      where a.status = any (array_fill(cast('pending' as text), array[100]))
+      where a.status = any (array_fill(cast('pending' as text), array[100])) and a.pickup_count < wanted.max_pickups
         and (a.role, a.priority, a.created_at, a.attempt_id) > (wanted.role, -2147483648, '-infinity', 0)
+        and a.role <= wanted.role
       order by a.role, a.priority, a.created_at, a.attempt_id
       limit 2 * cast(cast($3 as text) as bigint) + 6
     ) as a
-    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (
@@ -763,7 +763,7 @@ select coalesce(cast(workflow_id as integer),
        case when coalesce(json_extract(value, '$.delay_ms'), json_extract(value, '$.run_at')) is null
          then 'pending' else 'scheduled' end,
        nullif(value -> '$.payload', 'null'), key,
-       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', json_extract(value, '$.delay_ms') / 1000.0 || ' seconds'),
+       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(value, '$.run_at'))),
        strftime('%Y-%m-%d %H:%M:%f', 'now')
 from fresh
@@ -897,7 +897,7 @@ returning cast(attempt_id as text) as attempt_id`,
       text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at)
 select workflow_id, role, coalesce(cast(:tier as integer), tier), priority,
        case when :delay_ms is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
-       strftime('%Y-%m-%d %H:%M:%f', 'now', cast(:delay_ms as integer) / 1000.0 || ' seconds'),
+       strftime('%Y-%m-%d %H:%M:%f', 'now', (cast(:delay_ms as integer) / 1000.0) || ' seconds'),
        strftime('%Y-%m-%d %H:%M:%f', 'now')
 from workflow_attempts
 where changes() = 1 and :retry and attempt_id = cast(:attempt_id as integer)`,
@@ -1174,10 +1174,17 @@ export const reap: Query<ReapParams, ReapRow> = {
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
   where w.status <> 'CANCELLED'
+), numbered as materialized (
+  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass), max(t.workflow_id))
+  from taken as t
+  where t.stuck
+    and t.workflow_id > coalesce(pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass)), 0)
+  having max(t.workflow_id) > 0
 )
 select cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
        cast(pickup_count as text) as pickup_count, locked_by_instance as previous_instance_id, cast(stuck as text) as stuck
 from taken as t
+where (select count(*) from numbered) >= 0
 order by t.attempt_id`,
       params: ["stale_after_ms", "max_reaped", "max_pickups"],
       rows: true,
@@ -1190,7 +1197,7 @@ set status = 'pending'
 where attempt_id in (
   select attempt_id
   from workflow_attempts indexed by workflow_attempts_scheduled
-  where status = 'scheduled' and (run_at is null or run_at < date('now', '+2 days'))
+  where status = 'scheduled' and (run_at is null or run_at < date('now', '+2 days') or run_at >= ':')
     and coalesce(round((julianday('now') - julianday(run_at || ' ')) * 86400000), 0) >= 0
   order by attempt_id
   limit coalesce(cast(:max_reaped as integer), -1))`,
@@ -1466,9 +1473,7 @@ export const stats: Query<StatsParams, StatsRow> = {
       text: `with stamp as materialized (
   select clock_timestamp() as now
 ), stuck as materialized (
-  select count(distinct w.workflow_id) as workflows
-  from "@schema".workflow_attempts as a join "@schema".workflows as w on w.workflow_id = a.workflow_id
-  where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and w.status = 'STUCK'
+  select count(*) as workflows from "@schema".workflows where status = 'STUCK'
 ), per_role as materialized (
   select role, count(*) filter (where status = 'pending') as pending,
          count(*) filter (where status = 'scheduled') as scheduled,
@@ -1496,9 +1501,7 @@ order by role`,
   sqlite: [
     {
       text: `with stuck as (
-  select count(distinct w.workflow_id) as workflows
-  from workflow_attempts as a join workflows as w on w.workflow_id = a.workflow_id
-  where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and w.status = 'STUCK'
+  select count(*) as workflows from workflows where status = 'STUCK'
 ), per_role as (
   select role, sum(status = 'pending') as pending, sum(status = 'scheduled') as scheduled,
          sum(status = 'in_progress') as in_progress, sum(status = 'succeeded') as succeeded,

@@ -160,7 +160,7 @@ create index if not exists workflow_attempts_pending
   on workflow_attempts (role, priority, created_at, attempt_id, pickup_count) where status = 'pending';
 
 -- What reap reads: leases, scheduled attempts by the time they are due, attempts whose worker broke (and those exhausted,
--- which stats counts), and pending attempts that were picked up before.
+-- behind every STUCK workflow), and pending attempts that were picked up before.
 create index if not exists workflow_attempts_in_progress on workflow_attempts (attempt_id) where status = 'in_progress';
 create index if not exists workflow_attempts_scheduled on workflow_attempts (run_at) where status = 'scheduled';
 create index if not exists workflow_attempts_broken

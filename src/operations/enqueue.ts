@@ -7,7 +7,9 @@ import { encodeWork, hasKeys } from "./work.ts";
 const ACTION = "enqueue";
 
 /** Enqueues a list of work, all or none; see `enqueue.sql`. */
-export function enqueueAll(backend: Backend, list: readonly NewWork[]): Promise<Enqueued[]> {
+export function enqueueAll(backend: Backend, given: readonly NewWork[]): Promise<Enqueued[]> {
+  // Array.from sees the holes of a list, map does not.
+  const list = Array.from(given);
   const texts = list.map((item) => encodeWork(ACTION, [item], true));
   if (texts.length === 0) return Promise.resolve([]);
   // Several with keys may need a second statement, and then both must be one transaction.

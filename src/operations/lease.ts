@@ -16,7 +16,7 @@ const EXHAUSTED = "attempt-pickup-exhausted";
 
 /** Keeps leases alive; see `heartbeat.sql`. */
 export async function heartbeat(backend: Backend, list: readonly Lease[]): Promise<{ held: boolean }[]> {
-  const leases = JSON.stringify(list.map((lease) => check.lease("heartbeat", lease)));
+  const leases = JSON.stringify(Array.from(list, (lease) => check.lease("heartbeat", lease)));
   return list.length === 0 ? [] : await backend.run(sql.heartbeat, { leases });
 }
 

@@ -15,7 +15,7 @@ import type { NewWork } from "../types.ts";
  * @throws {SkiplockedError} `invalid_argument`.
  */
 export function encodeWork(action: string, list: readonly unknown[], joins: boolean): string {
-  return `[${list.map((item) => encodeItem(action, item, joins)).join(",")}]`;
+  return `[${Array.from(list, (item) => encodeItem(action, item, joins)).join(",")}]`;
 }
 
 function encodeItem(action: string, item: unknown, joins: boolean): string {

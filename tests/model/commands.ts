@@ -12,7 +12,7 @@ export interface World {
   commands: number;
 }
 
-type Command = fc.AsyncCommand<World, null>;
+export type Command = fc.AsyncCommand<World, null>;
 
 /** An operation whose arguments are known before it runs, or are chosen from what the world has when it does. */
 type Run = (subject: Subject, world: World) => Outcome;
@@ -20,13 +20,14 @@ type Run = (subject: Subject, world: World) => Outcome;
 // A dump of both tables costs as much as a few operations.
 const DUMP_EVERY = 5;
 
-class Operation implements Command {
+export class Operation implements Command {
+  /** What it does to a subject. */
+  readonly on: Run;
   readonly #text: string;
-  readonly #run: Run;
 
-  constructor(text: string, run: Run) {
+  constructor(text: string, on: Run) {
     this.#text = text;
-    this.#run = run;
+    this.on = on;
   }
 
   check(): boolean {
@@ -36,8 +37,8 @@ class Operation implements Command {
   async run(world: World): Promise<void> {
     const { model, database } = world;
     // Both choose from the same world, which only then learns what came of it.
-    const wanted = await outcomeOf(() => this.#run(model, world));
-    const got = await outcomeOf(() => this.#run(database, world));
+    const wanted = await outcomeOf(() => this.on(model, world));
+    const got = await outcomeOf(() => this.on(database, world));
     assert.deepEqual(got, wanted, this.#text);
     learn(world, wanted);
     if (++world.commands % DUMP_EVERY === 0) await compareTables(world);
@@ -53,7 +54,8 @@ export async function compareTables({ model, database }: World): Promise<void> {
   assert.deepEqual(await database.dump(), await model.dump());
 }
 
-async function outcomeOf(run: () => Outcome): Promise<Outcome> {
+/** The answer, or the code of the refusal. */
+export async function outcomeOf(run: () => Outcome): Promise<Outcome> {
   try {
     return await run() ?? {};
   } catch (error) {
@@ -93,14 +95,15 @@ const when = fc.oneof(
 const work: fc.Arbitrary<Work> = fc.tuple(
   when,
   fc.record(
-    { role, tier, priority: fc.integer({ min: -1, max: 1 }), payload: json, key: fc.constantFrom("k1", "k2", "k3") },
+    { role, tier, priority: fc.integer({ min: -1, max: 1 }), payload: json },
     { requiredKeys: ["role"] },
   ),
-).map(([time, rest]) => ({ ...rest, ...time }));
+  fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, fc.constantFrom("k1", "k2", "k3").map((key) => ({ key }))),
+).map(([time, rest, key]) => ({ ...rest, ...time, ...key }));
 
 // A place in the list of workflows seen so far, whose rows may be gone by now.
 const workflowPlace = fc.oneof(
-  { weight: 12, arbitrary: fc.nat(30) },
+  { weight: 24, arbitrary: fc.nat(30) },
   fc.constantFrom("never there" as const, "older program's" as const),
 );
 const workAnywhere = fc.record({ work, joins: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, workflowPlace) });
@@ -122,7 +125,7 @@ function leaseAt({ leases }: World, { back, change }: { back: number; change: st
   return change === "another owner" ? { ...lease, instanceId: "host/3/c" } : lease;
 }
 
-function operation<T>(name: string, args: fc.Arbitrary<T>, run: (subject: Subject, args: T, world: World) => Outcome): fc.Arbitrary<Command> {
+function operation<T>(name: string, args: fc.Arbitrary<T>, run: (subject: Subject, args: T, world: World) => Outcome): fc.Arbitrary<Operation> {
   return args.map((given) => new Operation(`${name}(${JSON.stringify(given)})`, (subject, world) => run(subject, given, world)));
 }
 
@@ -155,12 +158,23 @@ const stats = operation("stats", fc.constant(null), (subject) => subject.stats()
 const advance = operation("advance", fc.constantFrom(STEP_MS, 2 * STEP_MS), (subject, ms) => subject.advance(ms));
 const olderInsert = operation("olderInsert",
   fc.record({ joins: fc.oneof(fc.nat(30), fc.constant("older program's" as const)), role, agoMs: fc.constantFrom(0, STEP_MS / 2) }),
-  (subject, { joins, role, agoMs }, world) => subject.olderInsert(workflowAt(world, joins), role, agoMs));
+  (subject, { joins, role, agoMs }, world) =>
+    subject.olderInsert(world.workflowIds.size > 0 ? workflowAt(world, joins) : OLDER_WORKFLOW, role, agoMs));
 const olderClaim = operation("olderClaim", role, (subject, role) => subject.olderClaim(role));
 
 /** By how often it shall happen. */
-export const commands: fc.Arbitrary<Command>[] = [
+export const commands: fc.Arbitrary<Operation>[] = [
   ...[enqueue, enqueue, enqueue, enqueue, dequeue, dequeue, dequeueMany, dequeueMany, dequeueMany, heartbeat],
   ...[complete, complete, complete, fail, fail, fail, release, reap, reap, reap, retry, retry, cancel, prune, stats],
   ...[advance, advance, olderInsert, olderClaim],
 ];
+
+/** A few to begin with: workflows of several attempts, most of them claimed. */
+export const opening: fc.Arbitrary<Operation[]> = fc.tuple(enqueue, enqueue, dequeueMany, fc.array(fc.oneof(...commands), { maxLength: 8 }), dequeueMany)
+  .map(([one, two, claim, some, more]) => [one, two, claim, ...some, more]);
+
+/** Some that go well at the same moment. Of those that pass by what others hold, one: two share the queue in any order. */
+export const atOnce: fc.Arbitrary<Operation[]> = fc.tuple(
+  fc.array(fc.oneof(enqueue, heartbeat, complete, complete, complete, fail, fail, release, retry, cancel), { minLength: 1, maxLength: 2 }),
+  fc.oneof(dequeue, complete, fail, cancel, reap, prune),
+).map(([some, one]) => [...some, one]);

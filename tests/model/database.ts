@@ -1,7 +1,7 @@
-import type { Claim, NewWork } from "../../mod.ts";
+import type { Claim, NewWork, Queue } from "../../mod.ts";
 import type { Opened } from "../support/backends.ts";
 import { steps } from "./state.ts";
-import { type FailOptions, FIRST_WORKFLOW, type Lease, OLDER_PROGRAM, type Outcome, type Subject, type Work } from "./subject.ts";
+import { type FailOptions, FIRST_ATTEMPT, FIRST_WORKFLOW, type Lease, OLDER_PROGRAM, NEW, type Outcome, type Subject, type Work } from "./subject.ts";
 
 const TABLES = {
   workflow: { table: "workflows", id: "workflow_id", times: ["created_at", "updated_at"], json: [], names: {} },
@@ -19,23 +19,28 @@ type Kind = keyof typeof TABLES;
 /** The library on a database. */
 export class DatabaseSubject implements Subject {
   readonly #opened: Opened;
-  readonly #queue: ReturnType<Opened["queue"]>;
+  readonly #queue: Queue;
   // From the model's ids to those of the database, in the order of creation.
-  readonly #ids: Record<Kind, { first: number; known: string[] }> = {
-    workflow: { first: FIRST_WORKFLOW, known: [] },
-    attempt: { first: 1, known: [] },
-  };
+  readonly #ids: Record<Kind, { first: number; known: string[] }>;
+  readonly #learns: boolean;
 
-  private constructor(opened: Opened) {
+  private constructor(opened: Opened, queue: Queue, known?: DatabaseSubject) {
     this.#opened = opened;
-    this.#queue = opened.queue();
+    this.#queue = queue;
+    this.#learns = known === undefined;
+    this.#ids = known ? known.#ids : { workflow: { first: FIRST_WORKFLOW, known: [] }, attempt: { first: FIRST_ATTEMPT, known: [] } };
   }
 
   /** On empty tables. */
   static async on(opened: Opened): Promise<DatabaseSubject> {
     await opened.sql("delete from workflow_attempts");
     await opened.sql("delete from workflows");
-    return new DatabaseSubject(opened);
+    return new DatabaseSubject(opened, opened.queue());
+  }
+
+  /** The same tables through another queue: by turns nobody's, so every id that is new is "new". */
+  through(queue: Queue): DatabaseSubject {
+    return new DatabaseSubject(this.#opened, queue, this);
   }
 
   async enqueue(list: readonly Work[]): Promise<Outcome> {
@@ -146,6 +151,7 @@ export class DatabaseSubject implements Subject {
 
   // Every row that is new, also what complete and fail add without giving its id.
   async #learnIds(): Promise<void> {
+    if (!this.#learns) return;
     for (const kind of ["workflow", "attempt"] as const) {
       const { known } = this.#ids[kind];
       const { table, id } = TABLES[kind];
@@ -166,7 +172,8 @@ export class DatabaseSubject implements Subject {
   #modelId(kind: Kind, id: unknown): string {
     const { first, known } = this.#ids[kind];
     const place = known.indexOf(String(id));
-    return place === -1 ? String(id) : String(first + place);
+    if (place !== -1) return String(first + place);
+    return this.#learns || kind === "workflow" && Number(id) < first ? String(id) : NEW;
   }
 
   #databaseId(kind: Kind, id: string): string {

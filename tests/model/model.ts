@@ -1,13 +1,36 @@
 import { type Attempt, byAge, byId, inQueueOrder, isClosed, isOpen, Refused, steps, withAges, type Workflow } from "./state.ts";
-import { EXHAUSTED, type FailOptions, FIRST_WORKFLOW, INTERNAL_ERROR, type Lease, OLDER_PROGRAM, type Outcome, type Subject, type Work } from "./subject.ts";
+import { EXHAUSTED, type FailOptions, FIRST_ATTEMPT, FIRST_WORKFLOW, INTERNAL_ERROR, type Lease, OLDER_PROGRAM, type Outcome, type Subject, type Work } from "./subject.ts";
 
 /** The contract once more, as plainly as it can be said: everything in memory, one thing after another. */
 export class Model implements Subject {
   readonly #workflows = new Map<string, Workflow>();
   readonly #attempts = new Map<string, Attempt>();
+  /** What others hold at the moment, so that a reaper passes it by. */
+  passBy: ReadonlySet<string> = new Set();
   #clock = 0;
   #nextWorkflow: number = FIRST_WORKFLOW;
-  #nextAttempt = 1;
+  #nextAttempt: number = FIRST_ATTEMPT;
+
+  copy(): Model {
+    const copy = new Model();
+    for (const [id, workflow] of this.#workflows) copy.#workflows.set(id, { ...workflow });
+    for (const [id, attempt] of this.#attempts) copy.#attempts.set(id, { ...attempt });
+    copy.#clock = this.#clock;
+    copy.#nextWorkflow = this.#nextWorkflow;
+    copy.#nextAttempt = this.#nextAttempt;
+    return copy;
+  }
+
+  /** The ids of all workflows and attempts. */
+  ids(): string[] {
+    return [...this.#workflows.keys(), ...this.#attempts.keys()];
+  }
+
+  /** The attempts that a reaper may take. */
+  reapable(): string[] {
+    const attempts = [...this.#attempts.values()].filter((attempt) => isOpen(attempt) && (attempt.status !== "pending" || attempt.pickupCount > 0));
+    return attempts.map(({ id }) => id);
+  }
 
   enqueue(list: readonly Work[]): Outcome {
     for (const { workflowId } of list) {
@@ -72,7 +95,7 @@ export class Model implements Subject {
   }
 
   reap(staleAfterMs: number, maxPickups: number, limit?: number): Outcome {
-    const attempts = [...this.#attempts.values()];
+    const attempts = [...this.#attempts.values()].filter(({ id }) => !this.passBy.has(id));
     const lost = attempts.filter((attempt) => this.#isLost(attempt, staleAfterMs, maxPickups)).slice(0, limit);
     const due = attempts.filter(({ status, runAt }) => status === "scheduled" && Number(runAt) <= this.#clock);
     for (const attempt of due.slice(0, limit)) attempt.status = "pending";
@@ -231,7 +254,7 @@ export class Model implements Subject {
     const end = { outcome: EXHAUSTED, result: null, finishedAt: this.#clock };
     Object.assign(attempt, { ...end, status: "failed", token: attempt.token + 1 });
     const workflow = this.#workflows.get(attempt.workflowId) ?? this.#newWorkflow(attempt.workflowId);
-    if (workflow.status === "CANCELLED") return;
+    if (isClosed(workflow)) return;
     this.#change(workflow, "STUCK");
     workflow.stuckReason = EXHAUSTED;
   }

@@ -54,10 +54,15 @@ export interface FailOptions {
 /** The clock moves by multiples of it, and every limit lies half a step away: the milliseconds a run takes decide nothing. */
 export const STEP_MS = 10_000;
 
+// Far apart, so that an id says whose it is.
 export const FIRST_WORKFLOW = 1001;
+export const FIRST_ATTEMPT = 100_001;
 
 /** A workflow that only the older program's attempts name: it has no row until it is STUCK. */
 export const OLDER_WORKFLOW = "1";
+
+/** In place of an id whose number depends on who came first. */
+export const NEW = "new";
 
 export const OLDER_PROGRAM = "older-program";
 export const INTERNAL_ERROR = "worker-internal-error";

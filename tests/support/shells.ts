@@ -3,8 +3,10 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import type postgres from "postgres";
 import { compileQueries, type CompiledQuery, readTexts } from "../../scripts/sql_files.ts";
 import { decodeRows } from "../../src/rows.ts";
+import type { Opened } from "./backends.ts";
 import { installedPostgres } from "./postgres_binaries.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -152,4 +154,47 @@ function works(file: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The names of a table's columns, in their order. */
+export async function columns(place: Opened, table: string): Promise<unknown[]> {
+  const text = place.dialect === "sqlite"
+    ? `select name from pragma_table_info('${table}')`
+    : `select attname::text as name from pg_attribute where attrelid = '${table}'::regclass and attnum > 0 and not attisdropped order by attnum`;
+  return (await place.sql(text)).map(({ name }) => name);
+}
+
+/** Everything that a script makes, a line each. */
+export async function catalog(place: Opened): Promise<string[]> {
+  if (place.dialect === "postgres") return postgresCatalog(place.connection as postgres.Sql, String(place.schema));
+  // A script that is run by hand leaves its comments in the schema.
+  const plain = (sql: unknown) => String(sql).replaceAll(/--.*/g, "").replaceAll(/\s+/g, " ").replaceAll(" ,", ",");
+  const made = await place.sql("select type, name, sql from sqlite_schema where sql is not null and name not like 'sqlite_%'");
+  const fields = await place.sql(`select t.name || ' ' || c.cid, c.*
+    from sqlite_schema as t join pragma_table_info(t.name) as c where t.type = 'table'`);
+  const lines = [...made.map(({ type, name, sql }) => [type, name, plain(sql)]), ...fields.map((field) => Object.values(field))];
+  return lines.map((line) => line.join(" | ")).sort();
+}
+
+/** The same of any schema. */
+export async function postgresCatalog(sql: postgres.Sql, schema: string): Promise<string[]> {
+  const rows = await sql.unsafe(`
+    with t as (select oid, relname, reloptions, relkind from pg_class where relnamespace = '"${schema}"'::regnamespace)
+    select 'table', relname::text, relkind::text, reloptions::text, null from t
+    union all
+    select 'column', relname || a.attnum, attname,
+      format_type(atttypid, atttypmod) || coalesce(attstattarget, -1)::text || attidentity::text,
+      attnotnull || coalesce(pg_get_expr(adbin, adrelid), '')
+    from t join pg_attribute a on attrelid = t.oid and attnum > 0 and not attisdropped
+    left join pg_attrdef on adrelid = t.oid and adnum = attnum
+    where relkind = 'r'
+    union all
+    select 'index', relname, pg_get_indexdef(oid), null, null from t where relkind = 'i'
+    union all
+    select 'constraint', conname, pg_get_constraintdef(oid), null, null
+    from pg_constraint where connamespace = '"${schema}"'::regnamespace
+    union all
+    select 'sequence', sequencename, data_type::text, increment_by::text || min_value || max_value || cycle || cache_size, null
+    from pg_sequences where schemaname = '${schema}'`).values();
+  return rows.map((row) => row.join(" | ").replaceAll(`"${schema}"`, "SCHEMA")).sort();
 }

@@ -30,14 +30,14 @@ with wanted as materialized (
   from (
     select a.priority, a.created_at, a.attempt_id
     from wanted cross join lateral (
-      select a.role, a.priority, a.created_at, a.attempt_id, a.pickup_count
+      select a.priority, a.created_at, a.attempt_id
       from workflow_attempts as a
-      where a.status = any (array_fill(cast('pending' as text), array[100]))
+      where a.status = any (array_fill(cast('pending' as text), array[100])) and a.pickup_count < wanted.max_pickups
         and (a.role, a.priority, a.created_at, a.attempt_id) > (wanted.role, -2147483648, '-infinity', 0)
+        and a.role <= wanted.role
       order by a.role, a.priority, a.created_at, a.attempt_id
       limit 2 * cast(:max_claims as bigint) + 6
     ) as a
-    where a.role = wanted.role and a.pickup_count < wanted.max_pickups
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
   cross join lateral (

@@ -21,7 +21,8 @@
 -- row:   stuck           bool
 --
 -- In this dialect: workflows that will be STUCK are locked before their attempts, both without waiting. The conditions
--- stand twice, the second time on the locked row, which may have moved on since it was seen.
+-- stand twice, the second time on the locked row, which may have moved on since it was seen. A row made for a workflow
+-- that had none takes a number that the sequence may not have given yet: it goes on from there.
 with stamp as materialized (
   select clock_timestamp() as now, clock_timestamp() - cast(:stale_after_ms as bigint) * interval '1 millisecond' as limit_at
 ), due as materialized (
@@ -87,8 +88,15 @@ with stamp as materialized (
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
   where w.status <> 'CANCELLED'
+), numbered as materialized (
+  select setval(cast('workflows_workflow_id_seq' as regclass), max(t.workflow_id))
+  from taken as t
+  where t.stuck
+    and t.workflow_id > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0)
+  having max(t.workflow_id) > 0
 )
 select cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
        cast(pickup_count as text) as pickup_count, locked_by_instance as previous_instance_id, cast(stuck as text) as stuck
 from taken as t
+where (select count(*) from numbered) >= 0
 order by t.attempt_id;

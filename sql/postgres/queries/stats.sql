@@ -16,9 +16,7 @@
 with stamp as materialized (
   select clock_timestamp() as now
 ), stuck as materialized (
-  select count(distinct w.workflow_id) as workflows
-  from workflow_attempts as a join workflows as w on w.workflow_id = a.workflow_id
-  where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and w.status = 'STUCK'
+  select count(*) as workflows from workflows where status = 'STUCK'
 ), per_role as materialized (
   select role, count(*) filter (where status = 'pending') as pending,
          count(*) filter (where status = 'scheduled') as scheduled,

@@ -42,7 +42,7 @@ select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.v
        case when coalesce(json_extract(item.value, '$.delay_ms'), json_extract(item.value, '$.run_at')) is null
          then 'pending' else 'scheduled' end,
        nullif(item.value -> '$.payload', 'null'), json_extract(item.value, '$.key'),
-       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', json_extract(item.value, '$.delay_ms') / 1000.0 || ' seconds'),
+       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(item.value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(item.value, '$.run_at'))),
        strftime('%Y-%m-%d %H:%M:%f', 'now')
 from workflow_attempts as done cross join json_each(:next) as item

@@ -82,7 +82,7 @@ select coalesce(cast(workflow_id as integer),
        case when coalesce(json_extract(value, '$.delay_ms'), json_extract(value, '$.run_at')) is null
          then 'pending' else 'scheduled' end,
        nullif(value -> '$.payload', 'null'), key,
-       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', json_extract(value, '$.delay_ms') / 1000.0 || ' seconds'),
+       coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(value, '$.run_at'))),
        strftime('%Y-%m-%d %H:%M:%f', 'now')
 from fresh

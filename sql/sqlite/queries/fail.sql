@@ -36,7 +36,7 @@ returning cast(attempt_id as text) as attempt_id;
 insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at)
 select workflow_id, role, coalesce(cast(:tier as integer), tier), priority,
        case when :delay_ms is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
-       strftime('%Y-%m-%d %H:%M:%f', 'now', cast(:delay_ms as integer) / 1000.0 || ' seconds'),
+       strftime('%Y-%m-%d %H:%M:%f', 'now', (cast(:delay_ms as integer) / 1000.0) || ' seconds'),
        strftime('%Y-%m-%d %H:%M:%f', 'now')
 from workflow_attempts
 where changes() = 1 and :retry and attempt_id = cast(:attempt_id as integer);

@@ -21,15 +21,16 @@
 -- row:   stuck           bool
 --
 -- In this dialect: times are compared as instants, whatever form other programs write them in; one that cannot be
--- read counts as absent (the blank keeps julianday from reading the word now). The previous owner's name stays in
--- the row until it was returned, and is cleared at the end.
+-- read counts as absent (the blank keeps julianday from reading the word now; what is due is first narrowed down by
+-- the index: up to two days ahead, whatever the offset, and what begins with no digit). The previous owner's name
+-- stays in the row until it was returned, and is cleared at the end.
 begin immediate;
 update workflow_attempts
 set status = 'pending'
 where attempt_id in (
   select attempt_id
   from workflow_attempts indexed by workflow_attempts_scheduled
-  where status = 'scheduled' and (run_at is null or run_at < date('now', '+2 days'))
+  where status = 'scheduled' and (run_at is null or run_at < date('now', '+2 days') or run_at >= ':')
     and coalesce(round((julianday('now') - julianday(run_at || ' ')) * 86400000), 0) >= 0
   order by attempt_id
   limit coalesce(cast(:max_reaped as integer), -1));

@@ -16,9 +16,7 @@
 --
 -- In this dialect: times are read as instants, as in reap.
 with stuck as (
-  select count(distinct w.workflow_id) as workflows
-  from workflow_attempts as a join workflows as w on w.workflow_id = a.workflow_id
-  where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and w.status = 'STUCK'
+  select count(*) as workflows from workflows where status = 'STUCK'
 ), per_role as (
   select role, sum(status = 'pending') as pending, sum(status = 'scheduled') as scheduled,
          sum(status = 'in_progress') as in_progress, sum(status = 'succeeded') as succeeded,
