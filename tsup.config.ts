@@ -6,6 +6,9 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
   format: "esm",
   target: "es2022",
   platform: "neutral",
+  // Without its prefix a bundler may take a package of the same name for a built-in module.
+  removeNodeProtocol: false,
+  external: [/^node:/],
   dts: { compilerOptions: { noEmit: false, emitDeclarationOnly: true } },
   clean: true,
 });

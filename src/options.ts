@@ -29,7 +29,7 @@ export interface DequeueOptions<R extends string = string> {
 }
 
 /** Options of {@linkcode Queue.complete}. */
-export interface CompleteOptions<P extends Payloads = Payloads> {
+export interface CompleteOptions<P extends object = Payloads> {
   /** What came of it, in your words. */
   outcome?: string | null;
   /** Kept with the attempt, as JSON. */

@@ -44,7 +44,7 @@ const DEFAULT_STALE_AFTER_MS = 60_000;
  * if (claim.acquired) await queue.complete(claim, { outcome: "built", result: claim.payload.repo });
  * ```
  */
-export function createQueue<P extends Payloads = Payloads>(connection: Connection, options?: QueueOptions): Queue<P> {
+export function createQueue<P extends object = Payloads>(connection: Connection, options?: QueueOptions): Queue<P> {
   const { schema, instanceId, maxPickups, staleAfterMs } = check.options(ACTION, options);
   return queueOn(recognise(connection, schema === undefined ? undefined : check.schemaName(schema)), {
     instanceId: instanceId === undefined ? newInstanceId() : check.name(ACTION, "instanceId", instanceId),
@@ -53,7 +53,7 @@ export function createQueue<P extends Payloads = Payloads>(connection: Connectio
   });
 }
 
-function queueOn<P extends Payloads>(backend: Backend, settings: Settings): Queue<P> {
+function queueOn<P extends object>(backend: Backend, settings: Settings): Queue<P> {
   return {
     dialect: backend.dialect,
     instanceId: settings.instanceId,

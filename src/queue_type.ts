@@ -10,7 +10,7 @@ import type { CompleteOptions, DequeueOptions, FailOptions, PruneOptions, ReapOp
 import type { Claim, DequeueResult, Enqueued, Id, Lease, NewWork, Payloads, Reaped, Role, Stats } from "./types.ts";
 
 /** A queue, see {@linkcode createQueue}. Its operations are closures. */
-export interface Queue<P extends Payloads = Payloads> {
+export interface Queue<P extends object = Payloads> {
   /** Which dialect of SQL the connection speaks. */
   readonly dialect: "postgres" | "sqlite";
   /** Who claims, unless a call says otherwise. */

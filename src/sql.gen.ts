@@ -247,7 +247,7 @@ returning cast(attempt_id as text) as attempt_id, 0 as contended`,
       rows: true,
     },
     {
-      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
+      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
 select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.value, '$.tier'),
        coalesce(json_extract(item.value, '$.priority'), 0),
        case when coalesce(json_extract(item.value, '$.delay_ms'), json_extract(item.value, '$.run_at')) is null
@@ -255,7 +255,7 @@ select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.v
        nullif(item.value -> '$.payload', 'null'), json_extract(item.value, '$.key'),
        coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(item.value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(item.value, '$.run_at'))),
-       strftime('%Y-%m-%d %H:%M:%f', 'now')
+       strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
 from workflow_attempts as done cross join json_each(:next) as item
 where changes() = 1 and done.attempt_id = cast(:attempt_id as integer)
 order by item.key
@@ -378,7 +378,7 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
   set status = 'in_progress', fencing_token = a.fencing_token + 1, locked_by_instance = cast(cast($3 as text) as text),
       locked_at = stamp.now, lock_heartbeat_at = stamp.now, started_at = stamp.now
   from (select clock_timestamp() as now) as stamp
-  where a.attempt_id = any (array(select attempt_id from near union all select attempt_id from far))
+  where a.attempt_id = (select attempt_id from near union all select attempt_id from far)
   returning a.*
 )
 select cast(null as text) as reason, cast(c.attempt_id as text) as attempt_id, cast(c.workflow_id as text) as workflow_id, c.role,
@@ -421,7 +421,7 @@ where attempt_id = (
   order by head.priority, head.created_at, head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token`,
       params: ["instance_id", "roles", "max_pickups"],
       rows: true,
@@ -579,7 +579,7 @@ where attempt_id in (
   order by first.priority, first.created_at, first.attempt_id
   limit cast(:max_claims as integer))
 returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token`,
       params: ["instance_id", "roles", "max_pickups", "max_claims"],
       rows: true,
@@ -739,7 +739,7 @@ select 'ACTIVE' from fresh where workflow_id is null order by position`,
       rows: false,
     },
     {
-      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
+      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
 with item as (
   select key as position, json_extract(value, '$.key') as key, json_extract(value, '$.workflow_id') as workflow_id, value,
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
@@ -765,7 +765,7 @@ select coalesce(cast(workflow_id as integer),
        nullif(value -> '$.payload', 'null'), key,
        coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(value, '$.run_at'))),
-       strftime('%Y-%m-%d %H:%M:%f', 'now')
+       strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
 from fresh
 order by position`,
       params: ["work"],
@@ -894,11 +894,12 @@ returning cast(attempt_id as text) as attempt_id`,
       rows: true,
     },
     {
-      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at)
+      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at,
+                               pickup_count)
 select workflow_id, role, coalesce(cast(:tier as integer), tier), priority,
        case when :delay_ms is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
        strftime('%Y-%m-%d %H:%M:%f', 'now', (cast(:delay_ms as integer) / 1000.0) || ' seconds'),
-       strftime('%Y-%m-%d %H:%M:%f', 'now')
+       strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
 from workflow_attempts
 where changes() = 1 and :retry and attempt_id = cast(:attempt_id as integer)`,
       params: ["tier", "delay_ms", "retry", "attempt_id"],
@@ -1534,7 +1535,8 @@ export const schemas: {
   postgres: {
     schema: {
       version: 1,
-      text: `select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(current_schema()));
+      text: `set local client_min_messages = warning;
+select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(current_schema()));
 create table if not exists skiplocked_schema (
   version    integer primary key,
   applied_at timestamptz not null default clock_timestamp()
@@ -1653,7 +1655,7 @@ create unique index if not exists workflow_attempts_key on workflow_attempts (ke
     and (status in ('pending', 'scheduled', 'in_progress') or status = 'failed' and outcome = 'worker-internal-error');
 create index if not exists workflows_created_at on workflows (created_at);
 alter table workflow_attempts set (
-  fillfactor = 70,
+  fillfactor = 70, vacuum_truncate = off,
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 alter table workflows set (

@@ -8,7 +8,7 @@
 export type Payloads = Record<string, unknown>;
 
 /** The names of the roles of `P`. */
-export type Role<P extends Payloads> = keyof P & string;
+export type Role<P extends object> = keyof P & string;
 
 /** A 64-bit id as it is accepted: what this library gives is always the string. */
 export type Id = string | number | bigint;
@@ -22,7 +22,7 @@ export type When =
 type WithPayload<T> = undefined extends T ? { payload?: T } : null extends T ? { payload?: T } : { payload: T };
 
 /** One attempt to enqueue, see {@linkcode Queue.enqueue}. */
-export type NewWork<P extends Payloads = Payloads> = {
+export type NewWork<P extends object = Payloads> = {
   [R in Role<P>]:
     & {
       /** Which kind of worker it is for. */
@@ -56,7 +56,7 @@ export interface Lease {
 }
 
 /** An attempt that this instance holds. It survives `JSON.stringify`. */
-export type Claim<P extends Payloads = Payloads, R extends Role<P> = Role<P>> = {
+export type Claim<P extends object = Payloads, R extends Role<P> = Role<P>> = {
   [K in R]: {
     acquired: true;
     attemptId: string;
@@ -86,7 +86,7 @@ export type RefusalReason =
   | "pickup_limit_exceeded";
 
 /** A claim, or the reason why there is none: test `acquired`. */
-export type DequeueResult<P extends Payloads = Payloads, R extends Role<P> = Role<P>> =
+export type DequeueResult<P extends object = Payloads, R extends Role<P> = Role<P>> =
   | Claim<P, R>
   | { acquired: false; reason: RefusalReason };
 

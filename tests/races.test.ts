@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Claim, Enqueued, Queue } from "../mod.ts";
-import { type Arena, open, race, rounds, valueOf } from "./model/arena.ts";
+import { open, race, rounds, valueOf } from "./model/arena.ts";
 import { backends, type Opened } from "./support/backends.ts";
 
 const STALE_MS = 60_000;
@@ -189,7 +189,7 @@ for (const backend of backends.filter(({ name }) => name !== "sqlite memory")) {
       test(`eight claimers of ${limit ?? "one each"} never come away empty while something is free`, async () => {
         const arena = await open(backend, EIGHT);
         const roles = ["r1", "r2", "r3", "r4", "r5"];
-        const ids = await enqueueMany(arena, roles, backend.dialect === "postgres" ? 2_000 : 600);
+        const ids = await enqueueMany(arena.queues, roles, backend.dialect === "postgres" ? 2_000 : 600);
         const claims: string[] = [];
         // What calls in flight may yet take is set aside, so that each finds something free whatever the others do.
         let free = ids.length;
@@ -220,12 +220,25 @@ for (const backend of backends.filter(({ dialect }) => dialect === "postgres")) 
       off("nestloop", "indexscan", "indexonlyscan", "bitmapscan"), off("nestloop", "hashjoin", "sort"), off("nestloop", "mergejoin"),
       { ...off("seqscan"), plan_cache_mode: "force_generic_plan" },
     ];
+    test("claims that are not committed yet are passed by, however many they are", async () => {
+      const { opened, queues: [queue] } = await open(backend, 1);
+      const ids = await enqueueMany([queue!], ["r1", "r2"], 60);
+      await opened.transaction(async (transaction) => {
+        const held = await opened.queue().using(transaction).dequeueMany({ roles: ["r1", "r2"], limit: 50 });
+        assert.equal(held.length, 50);
+        const claim = await queue!.dequeue({ roles: ["r1", "r2"] });
+        assert.equal(claim.acquired && claim.attemptId, ids[50]);
+        const claims = await queue!.dequeueMany({ roles: ["r1", "r2"], limit: 5 });
+        assert.ok(claims.length > 0 && claims.every(({ attemptId }) => ids.indexOf(attemptId) > 50));
+      });
+    });
+
     // Without jit: a plan that is forced costs so much that each would be compiled.
     test("whatever plan is made, a claim takes no more than it may, in order", async () => {
       for (const settings of plans) {
         const arena = await open(backend, 3, { ...settings, jit: "off" });
         const roles = ["r1", "r2", "r3"];
-        const ids = await enqueueMany(arena, roles, 120);
+        const ids = await enqueueMany(arena.queues, roles, 120);
         const claims: string[][] = [];
         await Promise.all(arena.queues.map(async (queue) => {
           for (let got = [""]; got.length > 0;) {
@@ -244,7 +257,7 @@ for (const backend of backends.filter(({ dialect }) => dialect === "postgres")) 
       test(`eight drain 500 attempts where ${level} is the default`, async () => {
         const arena = await open(backend, EIGHT, { default_transaction_isolation: level });
         const roles = ["r1", "r2", "r3"];
-        const ids = await enqueueMany(arena, roles, 500);
+        const ids = await enqueueMany(arena.queues, roles, 500);
         const done: string[] = [];
         await Promise.all(arena.queues.map(async (queue) => {
           for (let claim = await queue.dequeue({ roles }); claim.acquired; claim = await queue.dequeue({ roles })) {
@@ -268,7 +281,7 @@ async function claimed(queue: Queue, role: string, count: number): Promise<Claim
   return await queue.dequeueMany({ roles: [role], limit: count });
 }
 
-async function enqueueMany({ queues: [queue] }: Arena, roles: string[], count: number): Promise<string[]> {
+async function enqueueMany([queue]: readonly Queue[], roles: string[], count: number): Promise<string[]> {
   const done = await queue!.enqueue(Array.from({ length: count }, (_, n) => ({ role: roles[n % roles.length]! })));
   return done.map(({ attemptId }) => attemptId);
 }

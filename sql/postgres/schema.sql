@@ -40,6 +40,9 @@
 
 begin;
 
+-- What is there already is no news.
+set local client_min_messages = warning;
+
 -- Two programs that create the tables at once take turns; the lock ends with the transaction.
 select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(current_schema()));
 
@@ -182,9 +185,10 @@ create index if not exists workflows_created_at on workflows (created_at);
 
 -- Room in each page for the new versions of its rows, so that heartbeats and status changes find it there. A queue turns
 -- over its rows many times between two rounds of the default autovacuum (a fifth of the table): dead entries at the head
--- of the pending index are what makes a claim slow, so clean after a hundredth, or a thousand rows.
+-- of the pending index are what makes a claim slow, so clean after a hundredth, or a thousand rows. A drained table keeps its
+-- pages: a plan that was made for none at all would read the whole table after the next bulk load.
 alter table workflow_attempts set (
-  fillfactor = 70,
+  fillfactor = 70, vacuum_truncate = off,
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 alter table workflows set (

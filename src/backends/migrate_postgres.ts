@@ -1,7 +1,6 @@
-import { SkiplockedError } from "../errors.ts";
 import type { Migrated } from "./backend.ts";
 import { type PostgresJs, quoteIdentifier } from "./postgres.ts";
-import { planMigration } from "./plan_migration.ts";
+import { planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
 
 /**
  * Makes or upgrades the tables of `schema`, inside a transaction. Says nothing and writes nothing when there is nothing to do.
@@ -15,38 +14,48 @@ export async function migratePostgres(sql: PostgresJs, schema: string): Promise<
   await sql.unsafe("select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(cast($1 as text)))", [schema]);
   const from = await recordedVersion(sql, schema);
   const scripts = planMigration("postgres", from);
-  const [before] = await values(sql, "select current_setting('search_path') as search_path, current_setting('client_min_messages') as messages", []);
+  // A refusal must leave the transaction usable, so it has to come before an error of the script.
+  if (from === 0) requireOurTables(await columnsOf(sql, schema));
+  const [before] = await values(sql, "select current_setting('search_path') as path, current_setting('client_min_messages') as messages", []);
   // Without the check for it, a role that may not create schemas could not use one that is there.
-  const [known] = await values(sql, "select count(*) from pg_namespace where nspname = cast($1 as text)", [schema]);
+  const [known] = await values(sql, "select count(*) as known from pg_namespace where nspname = cast($1 as text)", [schema]);
   if (Number(known?.[0]) === 0) await sql.unsafe(`create schema ${quoteIdentifier(schema)}`);
-  await configure(sql, quoteIdentifier(schema), "warning");
+  await configure(sql, "search_path", quoteIdentifier(schema));
   for (const script of scripts) await sql.unsafe(script.text);
   // The transaction may be the caller's and go on.
-  await configure(sql, before?.[0], before?.[1]);
+  await configure(sql, "search_path", before?.[0]);
+  await configure(sql, "client_min_messages", before?.[1]);
   return { from, to: scripts.at(-1)?.version ?? from };
 }
 
 async function recordedVersion(sql: PostgresJs, schema: string): Promise<number> {
-  const table = `${quoteIdentifier(schema)}.skiplocked_schema`;
   // Not by to_regclass: after waiting for another migration it still answers from before.
-  const text = "select count(*) as found from pg_class as c join pg_namespace as n on n.oid = c.relnamespace " +
-    "where n.nspname = cast($1 as text) and c.relname = 'skiplocked_schema'";
-  const [seen] = await values(sql, text, [schema]);
-  if (Number(seen?.[0]) === 0) return 0;
-  try {
-    const [row] = await values(sql, `select cast(coalesce(max(version), 0) as text) from ${table}`, []);
-    return Number(row?.[0]);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== "42703") throw error;
-    throw new SkiplockedError("schema_conflict", `Cannot migrate: a table of another program is in the way: ${table} has no column "version"`, {
-      cause: error,
-    });
-  }
+  const columns = (await columnsOf(sql, schema)).get("skiplocked_schema");
+  if (columns === undefined) return 0;
+  requireColumns("skiplocked_schema", columns, ["version"]);
+  const [row] = await values(sql, `select cast(max(version) as text) as version from ${quoteIdentifier(schema)}.skiplocked_schema`, []);
+  return readVersion(row?.[0]);
 }
 
-async function configure(sql: PostgresJs, searchPath: unknown, messages: unknown): Promise<void> {
-  const text = "select set_config('search_path', cast($1 as text), true), set_config('client_min_messages', cast($2 as text), true)";
-  await sql.unsafe(text, [String(searchPath), String(messages)]);
+// The columns of each table, by the name of the table.
+async function columnsOf(sql: PostgresJs, schema: string): Promise<Map<string, Set<string>>> {
+  const rows = await values(
+    sql,
+    "select cast(c.relname as text) as relation, cast(a.attname as text) as attribute from pg_class as c " +
+      "join pg_namespace as n on n.oid = c.relnamespace join pg_attribute as a on a.attrelid = c.oid " +
+      "where n.nspname = cast($1 as text) and c.relname in ('skiplocked_schema', 'workflows', 'workflow_attempts') " +
+      "and a.attnum > 0 and not a.attisdropped",
+    [schema],
+  );
+  const tables = new Map<string, Set<string>>();
+  for (const [table, column] of rows.map((row) => row.map(String))) {
+    tables.set(String(table), (tables.get(String(table)) ?? new Set()).add(String(column)));
+  }
+  return tables;
+}
+
+async function configure(sql: PostgresJs, setting: string, value: unknown): Promise<void> {
+  await sql.unsafe("select set_config(cast($1 as text), cast($2 as text), true) as set", [setting, String(value)]);
 }
 
 async function values(sql: PostgresJs, text: string, params: string[]): Promise<unknown[][]> {

@@ -3,12 +3,12 @@ import type { Backend } from "../backends/backend.ts";
 import type { DequeueOptions } from "../options.ts";
 import type { Settings } from "../settings.ts";
 import * as sql from "../sql.gen.ts";
-import type { Claim, DequeueResult, Payloads, RefusalReason, Role } from "../types.ts";
+import type { Claim, DequeueResult, RefusalReason, Role } from "../types.ts";
 
 const ACTION = "dequeue";
 
 /** Claims one attempt; see `dequeue.sql`. */
-export async function dequeue<P extends Payloads, R extends Role<P>>(
+export async function dequeue<P extends object, R extends Role<P>>(
   backend: Backend,
   settings: Settings,
   options: DequeueOptions<R>,
@@ -21,7 +21,7 @@ export async function dequeue<P extends Payloads, R extends Role<P>>(
 }
 
 /** Claims up to `limit` attempts; see `dequeue_many.sql`. */
-export async function dequeueMany<P extends Payloads, R extends Role<P>>(
+export async function dequeueMany<P extends object, R extends Role<P>>(
   backend: Backend,
   settings: Settings,
   options: DequeueOptions<R> & { limit: number },
@@ -42,7 +42,7 @@ function claimParams(settings: Settings, options: DequeueOptions) {
   };
 }
 
-function toClaim<P extends Payloads, R extends Role<P>>(row: sql.DequeueManyRow): Claim<P, R> {
+function toClaim<P extends object, R extends Role<P>>(row: sql.DequeueManyRow): Claim<P, R> {
   return {
     acquired: true,
     attemptId: row.attempt_id,

@@ -5,7 +5,7 @@ import { LeaseLostError } from "../errors.ts";
 import { encodeJson } from "../json.ts";
 import type { CompleteOptions, FailOptions } from "../options.ts";
 import * as sql from "../sql.gen.ts";
-import type { Lease, Payloads } from "../types.ts";
+import type { Lease } from "../types.ts";
 import { encodeWork } from "./work.ts";
 
 // The worker broke and not the work: the reaper gives the attempt another pickup.
@@ -21,7 +21,7 @@ export async function heartbeat(backend: Backend, list: readonly Lease[]): Promi
 }
 
 /** Ends a lease with success; see `complete.sql`. */
-export async function complete<P extends Payloads>(
+export async function complete<P extends object>(
   backend: Backend,
   lease: Lease,
   options: CompleteOptions<P> | undefined,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import process from "node:process";
+import { after } from "node:test";
 import postgres from "postgres";
 import { createQueue, type Queue } from "../../mod.ts";
 import { openSqlite } from "../../src/sqlite.ts";
@@ -21,18 +22,21 @@ export interface Arena {
 export async function open(backend: BackendUnderTest, contenders: number, connection: Record<string, string> = {}): Promise<Arena> {
   const opened = await backend.open();
   await opened.queue().migrate();
-  const places = Array.from({ length: contenders });
-  if (opened.schema === undefined) {
-    const handles = await Promise.all(places.map(() => openSqlite(String(opened.address), { synchronous: "NORMAL" })));
-    return { opened, queues: handles.map((db) => createQueue(db)), close: async () => handles.forEach((db) => db.close()) };
+  const places = await Promise.all(Array.from({ length: contenders }, () => connect(opened, connection)));
+  let closed: Promise<unknown> | undefined;
+  const close = async () => void await (closed ??= Promise.all(places.map((place) => place.close())));
+  // What stays open after a failure would keep the process from ending.
+  after(close);
+  return { opened, queues: places.map(({ queue }) => queue), close };
+}
+
+async function connect({ address, schema }: Opened, connection: Record<string, string>): Promise<{ queue: Queue; close(): unknown }> {
+  if (schema === undefined) {
+    const db = await openSqlite(String(address), { synchronous: "NORMAL" });
+    return { queue: createQueue(db), close: () => db.close() };
   }
-  const { schema } = opened;
-  const pools = places.map(() => postgres(String(opened.address), { max: 1, connection }));
-  return {
-    opened,
-    queues: pools.map((pool) => createQueue(pool, { schema })),
-    close: async () => void await Promise.all(pools.map((pool) => pool.end())),
-  };
+  const sql = postgres(String(address), { max: 1, connection });
+  return { queue: createQueue(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
 }
 
 /** Plays one race again and again, each time under a role of its own. */

@@ -35,7 +35,7 @@
 -- planner expect many rows: a range from the role up to the role in place of equality, and 'pending' named a hundred times. (With equality, 30,000 rows and no statistics: 9 ms instead of 0.7.) The other probes ask for one row,
 -- which is never sorted for. The limit of pickups travels in a column, so that one plan serves every call: planning takes
 -- longer than the claim. The lock hides its status in coalesce, to be found by id and not by the pending index; the
--- update finds its row by an array, since a join might read the whole table.
+-- update takes its row by equality, since a join might read the whole table.
 with wanted as materialized (
   select distinct role, cast(:max_pickups as integer) as max_pickups
   from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)
@@ -87,7 +87,7 @@ with wanted as materialized (
   set status = 'in_progress', fencing_token = a.fencing_token + 1, locked_by_instance = cast(:instance_id as text),
       locked_at = stamp.now, lock_heartbeat_at = stamp.now, started_at = stamp.now
   from (select clock_timestamp() as now) as stamp
-  where a.attempt_id = any (array(select attempt_id from near union all select attempt_id from far))
+  where a.attempt_id = (select attempt_id from near union all select attempt_id from far)
   returning a.*
 )
 select cast(null as text) as reason, cast(c.attempt_id as text) as attempt_id, cast(c.workflow_id as text) as workflow_id, c.role,

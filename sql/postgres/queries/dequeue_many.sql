@@ -21,7 +21,8 @@
 -- row:   fencing_token   id
 --
 -- In this dialect: the two looks of dequeue, see there. The near one reads a little over twice as many candidates as it
--- may take, since the first of them may be held by others who claim a batch just now; the far one finds one.
+-- may take, since the first of them may be held by others who claim a batch just now; the far one finds one. The update
+-- takes its rows by an array, since a join might read the whole table.
 with wanted as materialized (
   select distinct role, cast(:max_pickups as integer) as max_pickups
   from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)

@@ -36,7 +36,7 @@ set status = 'succeeded', outcome = cast(:outcome as text), result = cast(:resul
 where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
   and locked_by_instance = cast(:instance_id as text) and fencing_token = cast(:fencing_token as integer)
 returning cast(attempt_id as text) as attempt_id, 0 as contended;
-insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
+insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
 select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.value, '$.tier'),
        coalesce(json_extract(item.value, '$.priority'), 0),
        case when coalesce(json_extract(item.value, '$.delay_ms'), json_extract(item.value, '$.run_at')) is null
@@ -44,7 +44,7 @@ select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.v
        nullif(item.value -> '$.payload', 'null'), json_extract(item.value, '$.key'),
        coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(item.value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(item.value, '$.run_at'))),
-       strftime('%Y-%m-%d %H:%M:%f', 'now')
+       strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
 from workflow_attempts as done cross join json_each(:next) as item
 where changes() = 1 and done.attempt_id = cast(:attempt_id as integer)
 order by item.key

@@ -49,7 +49,7 @@ where attempt_id = (
   order by head.priority, head.created_at, head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token;
 select case when exists (
          select 1

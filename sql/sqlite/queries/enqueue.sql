@@ -58,7 +58,7 @@ with item as (
       where named.workflow_id is not null and coalesce(w.status, 'STUCK') in ('STUCK', 'CANCELLED'))
 )
 select 'ACTIVE' from fresh where workflow_id is null order by position;
-insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
+insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
 with item as (
   select key as position, json_extract(value, '$.key') as key, json_extract(value, '$.workflow_id') as workflow_id, value,
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
@@ -84,7 +84,7 @@ select coalesce(cast(workflow_id as integer),
        nullif(value -> '$.payload', 'null'), key,
        coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(value, '$.run_at'))),
-       strftime('%Y-%m-%d %H:%M:%f', 'now')
+       strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
 from fresh
 order by position;
 with item as (

@@ -33,11 +33,12 @@ set status = 'failed', outcome = cast(:outcome as text), error = cast(:error as 
 where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
   and locked_by_instance = cast(:instance_id as text) and fencing_token = cast(:fencing_token as integer)
 returning cast(attempt_id as text) as attempt_id;
-insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at)
+insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at,
+                               pickup_count)
 select workflow_id, role, coalesce(cast(:tier as integer), tier), priority,
        case when :delay_ms is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
        strftime('%Y-%m-%d %H:%M:%f', 'now', (cast(:delay_ms as integer) / 1000.0) || ' seconds'),
-       strftime('%Y-%m-%d %H:%M:%f', 'now')
+       strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
 from workflow_attempts
 where changes() = 1 and :retry and attempt_id = cast(:attempt_id as integer);
 commit;
