@@ -644,11 +644,15 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
       when workflow_id in (select workflow_id from joined where status in ('STUCK', 'CANCELLED')) then 'workflow_closed'
     end as refusal
   from work
+), moved as materialized (
+  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass), named.highest)
+  from (select max(workflow_id) as highest from "@schema".workflow_attempts) as named
+  where named.highest > coalesce(pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass)), 0)
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))) as home
   from (select * from judged order by position) as judged
   where (key is null or turn = 1 and holder_id is null)
-    and not exists (select from judged where refusal is not null)
+    and not exists (select from judged where refusal is not null) and (select count(*) from moved) >= 0
 ), made as (
   insert into "@schema".workflow_attempts as a (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
   select home, role, tier, coalesce(priority, 0), case when run_at is null then 'pending' else 'scheduled' end, payload, key,
@@ -692,6 +696,13 @@ order by position`,
     },
   ],
   sqlite: [
+    {
+      text: `update sqlite_sequence
+set seq = (select max(workflow_id) from workflow_attempts)
+where name = 'workflows' and seq < (select max(workflow_id) from workflow_attempts)`,
+      params: [],
+      rows: false,
+    },
     {
       text: `update workflows
 set status = 'ACTIVE', updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -1174,7 +1185,7 @@ export const reap: Query<ReapParams, ReapRow> = {
   select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
-  where w.status <> 'CANCELLED'
+  where w.status not in ('STUCK', 'CANCELLED')
 ), numbered as materialized (
   select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass), max(t.workflow_id))
   from taken as t
@@ -1717,9 +1728,8 @@ create unique index if not exists workflow_attempts_key on workflow_attempts (ke
     and (status in ('pending', 'scheduled', 'in_progress') or status = 'failed' and outcome = 'worker-internal-error');
 create index if not exists workflows_created_at on workflows (created_at);
 insert into sqlite_sequence (name, seq)
-select 'workflows', max(workflow_id) from workflow_attempts
-where not exists (select 1 from sqlite_sequence where name = 'workflows')
-having max(workflow_id) > 0;
+select 'workflows', coalesce((select max(workflow_id) from workflow_attempts), 0)
+where not exists (select 1 from sqlite_sequence where name = 'workflows');
 insert or ignore into skiplocked_schema (version)
 select 1 where (select count(*) from pragma_table_info('workflow_attempts')) >= 21;`,
     },

@@ -119,40 +119,36 @@ describe("postgres · plans", { skip: process.env["DATABASE_URL"] === undefined 
     await assertFlat("behind others, analysed");
   });
 
-  for (const analysed of [false, true]) {
-    test(`flat on a connection that polled while the queue was empty${analysed ? " and analysed" : ""}`, async () => {
-      const worker = postgres(database.url, { max: 1 });
-      const queue = createQueue(worker);
-      await empty();
-      if (analysed) await sql.unsafe("analyze workflow_attempts");
-      const lease = { attemptId: 1, instanceId: "me", fencingToken: 1 };
-      // After five times Postgres may keep a plan.
-      for (let round = 0; round < 12; round++) {
-        await queue.dequeue({ roles: ROLES });
-        await queue.heartbeat(lease);
-        await assert.rejects(queue.complete(lease), { code: "lease_lost" });
-      }
-      await fill(30_000);
-      const scanned = async () => {
-        await worker.unsafe("select pg_stat_force_next_flush()");
-        const [row] = await sql.unsafe("select pg_stat_get_tuples_returned('workflow_attempts'::regclass) as rows");
-        return Number(row?.["rows"]);
-      };
-      const rows: Record<string, number> = {};
-      const count = async <T>(what: string, work: () => Promise<T>) => {
-        const before = await scanned();
-        const result = await work();
-        rows[what] = await scanned() - before;
-        return result;
-      };
-      const claim = await count("dequeue", () => queue.dequeue({ roles: ROLES }));
-      assert.ok(claim.acquired);
-      assert.deepEqual(await count("heartbeat", () => queue.heartbeat(claim)), { held: true });
-      await count("complete", () => queue.complete(claim));
-      await worker.end();
-      assert.deepEqual(rows, { dequeue: 0, heartbeat: 0, complete: 0 }, "rows read from end to end");
-    });
-  }
+  // The plan that Postgres keeps is one for an empty table, until autovacuum analyses the full one.
+  test("flat on a connection that polled while the queue was empty", async () => {
+    const worker = postgres(database.url, { max: 1 });
+    const queue = createQueue(worker);
+    await empty();
+    const lease = { attemptId: 1, instanceId: "me", fencingToken: 1 };
+    // After five times Postgres may keep a plan.
+    for (let round = 0; round < 12; round++) {
+      await queue.dequeue({ roles: ROLES });
+      await assert.rejects(queue.complete(lease), { code: "lease_lost" });
+    }
+    await fill(30_000);
+    const scanned = async () => {
+      await worker.unsafe("select pg_stat_force_next_flush()");
+      const [row] = await sql.unsafe("select pg_stat_get_tuples_returned('workflow_attempts'::regclass) as rows");
+      return Number(row?.["rows"]);
+    };
+    const rows: Record<string, number> = {};
+    const count = async <T>(what: string, work: () => Promise<T>) => {
+      const before = await scanned();
+      const result = await work();
+      rows[what] = await scanned() - before;
+      return result;
+    };
+    const claim = await count("dequeue", () => queue.dequeue({ roles: ROLES }));
+    assert.ok(claim.acquired);
+    await count("complete", () => queue.complete(claim));
+    await worker.end();
+    assert.deepEqual(rows, { dequeue: 0, complete: 0 }, "rows read from end to end");
+  });
 });
 
 function nodesOf(plan: PlanNode): PlanNode[] {

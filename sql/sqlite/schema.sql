@@ -106,11 +106,10 @@ create unique index if not exists workflow_attempts_key on workflow_attempts (ke
 -- What prune walks.
 create index if not exists workflows_created_at on workflows (created_at);
 
--- Attempts of the older program name workflows that we know nothing of: new workflows must not get their numbers.
+-- The row from which enqueue moves the numbers of new workflows past those that another program's attempts name.
 insert into sqlite_sequence (name, seq)
-select 'workflows', max(workflow_id) from workflow_attempts
-where not exists (select 1 from sqlite_sequence where name = 'workflows')
-having max(workflow_id) > 0;
+select 'workflows', coalesce((select max(workflow_id) from workflow_attempts), 0)
+where not exists (select 1 from sqlite_sequence where name = 'workflows');
 
 -- Recorded only when every column is there.
 insert or ignore into skiplocked_schema (version)

@@ -87,7 +87,7 @@ with stamp as materialized (
   select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
-  where w.status <> 'CANCELLED'
+  where w.status not in ('STUCK', 'CANCELLED')
 ), numbered as materialized (
   select setval(cast('workflows_workflow_id_seq' as regclass), max(t.workflow_id))
   from taken as t

@@ -17,9 +17,12 @@
 -- row:   refusal         text?
 --
 -- In this dialect: a key is never raced for, since only one writes. New workflows and new attempts get consecutive
--- ids in the order of the list, so the second statement counts on from the highest id of workflows, and the last one
--- back from the id inserted last.
+-- ids in the order of the list, so the attempts count back from the highest id of workflows, and the last statement
+-- from the id inserted last. A number that attempts of another program name already is not given to a new workflow.
 begin immediate;
+update sqlite_sequence
+set seq = (select max(workflow_id) from workflow_attempts)
+where name = 'workflows' and seq < (select max(workflow_id) from workflow_attempts);
 update workflows
 set status = 'ACTIVE', updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id in (
