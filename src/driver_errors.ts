@@ -10,7 +10,7 @@ import { SkiplockedError } from "./errors.ts";
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 
-// undefined_table, undefined_column, invalid_schema_name: of the names in our own statements.
+// undefined_table, undefined_column, invalid_schema_name.
 const MISSING = ["42P01", "42703", "3F000"];
 
 // Raised by schema.sql.
@@ -48,10 +48,10 @@ function isOurs(error: unknown): boolean {
 export function explainPostgres(error: unknown, schema: string): unknown {
   const state = sqlState(error) ?? "";
   const cause = { cause: error };
-  if (MISSING.includes(state)) return schemaMissing(`schema "${schema}"`, error);
+  if (MISSING.includes(state) && isAboutOurs(messageOf(error))) return schemaMissing(`schema "${schema}"`, error);
   if (state === CONFLICT) return new SkiplockedError("schema_conflict", `Cannot migrate: ${messageOf(error)}`, cause);
   if (state === TOO_LONG) {
-    return new SkiplockedError("invalid_argument", "Cannot enqueue: a role or key is too long to be indexed, shorten it to 2,000 bytes", cause);
+    return new SkiplockedError("invalid_argument", "Cannot enqueue: a role is too long for an index of Postgres, shorten it to 2,600 bytes", cause);
   }
   return error;
 }
@@ -65,7 +65,13 @@ export function isBusy(error: unknown): boolean {
 
 /** The same for SQLite, which has no code for it but a message. */
 export function explainSqlite(error: unknown): unknown {
-  return /no such (table|column|index)/.test(messageOf(error)) ? schemaMissing("this file", error) : error;
+  const missing = /no such (table|column|index)/.test(messageOf(error)) && isAboutOurs(messageOf(error));
+  return missing ? schemaMissing("this file", error) : error;
+}
+
+// A trigger of the caller's may miss a table of the caller's. Columns are named without their table.
+function isAboutOurs(message: string): boolean {
+  return /column|schema|\bworkflows|\bworkflow_attempts|\bskiplocked_schema|sqlite_sequence/.test(message);
 }
 
 function schemaMissing(where: string, error: unknown): SkiplockedError {

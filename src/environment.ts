@@ -9,7 +9,9 @@ import { SkiplockedError } from "./errors.ts";
 const VARIABLE = "CONTROLLER_MAX_ATTEMPT_PICKUPS";
 const DEFAULT_MAX_PICKUPS = 3;
 
+// What is used of the runtimes, so that no types of any of them are needed.
 interface Runtime {
+  crypto: { randomUUID(): string };
   Deno?: {
     permissions: { querySync(descriptor: object): { state: string } };
     env: { get(name: string): string | undefined };
@@ -22,7 +24,7 @@ interface Runtime {
   };
 }
 
-const runtime = globalThis as Runtime;
+const runtime = globalThis as unknown as Runtime;
 
 /**
  * How often an attempt may be reaped, by the environment.
@@ -39,7 +41,7 @@ export function defaultMaxPickups(): number {
 
 /** A name that no other instance has: `{hostname}/{pid}/{uuid}`. Containers repeat host names and process ids. */
 export function newInstanceId(): string {
-  return `${hostname().replaceAll("/", "-")}/${runtime.process?.pid ?? 0}/${crypto.randomUUID()}`;
+  return `${hostname().replaceAll("/", "-")}/${runtime.process?.pid ?? 0}/${runtime.crypto.randomUUID()}`;
 }
 
 function environmentVariable(name: string): string | undefined {

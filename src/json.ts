@@ -32,10 +32,7 @@ export function encodeJson(action: string, argument: string, value: unknown): st
     throw Object.assign(invalid(action, argument, "a value that JSON can carry, without cycles", value), { cause: error });
   }
   if (json === undefined || json === "null") return null;
-  // JSON.stringify writes NUL and lone surrogates as escapes; an even number of backslashes before makes it plain text.
-  if (/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f][0-9a-f]{2})/.test(json)) {
-    throw invalid(action, argument, "JSON without NUL and lone surrogates in its text", value);
-  }
+  if (hasUnstorableEscape(json)) throw invalid(action, argument, "JSON without NUL and lone surrogates in its text", value);
   if (depth(json) > MAX_DEPTH) throw invalid(action, argument, `nested no deeper than ${MAX_DEPTH}`, value);
   return json;
 }
@@ -55,13 +52,28 @@ function refusal(part: unknown): string | undefined {
   }
 }
 
+// JSON.stringify writes NUL and lone surrogates as escapes. An even number of backslashes before makes it plain text.
+function hasUnstorableEscape(json: string): boolean {
+  for (let at = json.indexOf("\\u"); at >= 0; at = json.indexOf("\\u", at + 2)) {
+    let first = at;
+    while (json[first - 1] === "\\") first--;
+    if ((at - first) % 2 === 0 && /^(?:0000|d[89a-f])/.test(json.slice(at + 2, at + 6))) return true;
+  }
+  return false;
+}
+
+// By character: a regular expression runs out of stack in a string of ten megabytes.
 function depth(json: string): number {
   if (json.length <= 2 * MAX_DEPTH) return 0;
   let open = 0;
   let deepest = 0;
-  for (const [mark] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
-    if (mark === "[" || mark === "{") deepest = Math.max(deepest, ++open);
-    else if (mark === "]" || mark === "}") open--;
+  let quoted = false;
+  for (let at = 0; at < json.length; at++) {
+    const mark = json[at];
+    if (mark === '"') quoted = !quoted;
+    else if (mark === "\\") at++;
+    else if (!quoted && (mark === "[" || mark === "{")) deepest = Math.max(deepest, ++open);
+    else if (!quoted && (mark === "]" || mark === "}")) open--;
   }
   return deepest;
 }

@@ -27,9 +27,18 @@ function decode(type: ColumnType, value: unknown): unknown {
     case "bool":
       return value === "true" || value === true || value === 1 || value === 1n;
     case "json":
-      return JSON.parse(String(value));
+      return parseJson(String(value));
     default:
       return String(value);
+  }
+}
+
+// In SQLite another program can write a payload that is no JSON. The claim is made by then: hand out the text.
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }
 

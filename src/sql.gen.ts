@@ -25,7 +25,8 @@ export const attemptByKey: Query<AttemptByKeyParams, AttemptByKeyRow> = {
       text: `select cast(a.workflow_id as text) as workflow_id, cast(a.attempt_id as text) as attempt_id
 from "@schema".workflow_attempts as a
 where a.key = cast(cast($1 as text) as text)
-  and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')`,
+  and (a.status in ('pending', 'scheduled', 'in_progress')
+       or a.status = 'failed' and a.outcome = 'worker-internal-error')`,
       params: ["key"],
       rows: true,
     },
@@ -35,7 +36,8 @@ where a.key = cast(cast($1 as text) as text)
       text: `select cast(a.workflow_id as text) as workflow_id, cast(a.attempt_id as text) as attempt_id
 from workflow_attempts as a
 where a.key = cast(:key as text)
-  and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')`,
+  and (a.status in ('pending', 'scheduled', 'in_progress')
+       or a.status = 'failed' and a.outcome = 'worker-internal-error')`,
       params: ["key"],
       rows: true,
     },
@@ -55,8 +57,8 @@ export interface CancelRow {
 }
 
 /**
- * Ends a workflow by an operator's word: every open attempt is cancelled, the workflow is CANCELLED. Who holds one of its
- * attempts learns it at the next heartbeat.
+ * Ends a workflow by an operator's word: every open attempt is cancelled, the workflow is CANCELLED. Who holds one of
+ * its attempts learns it at the next heartbeat.
  */
 export const cancel: Query<CancelParams, CancelRow> = {
   name: "cancel",
@@ -106,7 +108,8 @@ select cast(exists (select from closed) as text) as done, (select status from wo
 select coalesce((select status in ('ACTIVE', 'STUCK') or status = 'FAILED' and exists (
            select 1 from workflow_attempts as a
            where a.workflow_id = workflow.workflow_id
-             and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error'))
+             and (a.status in ('pending', 'scheduled', 'in_progress')
+                  or a.status = 'failed' and a.outcome = 'worker-internal-error'))
          from workflow), 0) as done,
        (select status from workflow) as status`,
       params: ["workflow_id"],
@@ -227,7 +230,8 @@ set updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
     status = case when status = 'ACTIVE' and not exists (
         select 1 from workflow_attempts as a
         where a.workflow_id = workflows.workflow_id and a.attempt_id <> cast(:attempt_id as integer)
-          and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error'))
+          and (a.status in ('pending', 'scheduled', 'in_progress')
+               or a.status = 'failed' and a.outcome = 'worker-internal-error'))
       then 'SUCCEEDED' else status end
 where workflow_id = (
   select workflow_id from workflow_attempts
@@ -305,8 +309,8 @@ export interface DequeueRow {
 }
 
 /**
- * Claims the first pending attempt of the listed roles, or says why there is none. First means: lowest priority number,
- * then oldest, then lowest id, across all listed roles. Always one row: a claim, or a reason and nulls.
+ * Claims the first pending attempt of the listed roles, or says why there is none. First means: lowest priority
+ * number, then oldest, then lowest id, across all listed roles. Always one row: a claim, or a reason and nulls.
  */
 export const dequeue: Query<DequeueParams, DequeueRow> = {
   name: "dequeue",
@@ -421,7 +425,8 @@ where attempt_id = (
   order by head.priority, head.created_at, head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
+          locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token`,
       params: ["instance_id", "roles", "max_pickups"],
       rows: true,
@@ -473,8 +478,8 @@ export interface DequeueManyRow {
 }
 
 /**
- * Claims up to max_claims pending attempts of the listed roles, in the order of the queue, as dequeue claims one. It may
- * bring fewer than max_claims while others claim, but not none while something is free.
+ * Claims up to max_claims pending attempts of the listed roles, in the order of the queue, as dequeue claims one. It
+ * may bring fewer than max_claims while others claim, but not none while something is free.
  */
 export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
   name: "dequeue_many",
@@ -579,7 +584,8 @@ where attempt_id in (
   order by first.priority, first.created_at, first.attempt_id
   limit cast(:max_claims as integer))
 returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
+          locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token`,
       params: ["instance_id", "roles", "max_pickups", "max_claims"],
       rows: true,
@@ -602,8 +608,8 @@ export interface EnqueueRow {
 }
 
 /**
- * Enqueues attempts, one or many at once, all or none: each makes a new ACTIVE workflow, or joins the workflow it names.
- * One row for each item of work, in the order given.
+ * Enqueues attempts, one or many at once, all or none: each makes a new ACTIVE workflow, or joins the workflow it
+ * names. One row for each item of work, in the order given.
  */
 export const enqueue: Query<EnqueueParams, EnqueueRow> = {
   name: "enqueue",
@@ -645,8 +651,9 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
     end as refusal
   from work
 ), moved as materialized (
-  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass), named.highest)
-  from (select max(workflow_id) as highest from "@schema".workflow_attempts) as named
+  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass),
+                greatest(named.highest, pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))))
+  from (select max(workflow_id) as highest from "@schema".workflow_attempts where workflow_id < 4611686018427387904) as named
   where named.highest > coalesce(pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass)), 0)
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))) as home
@@ -698,8 +705,9 @@ order by position`,
   sqlite: [
     {
       text: `update sqlite_sequence
-set seq = (select max(workflow_id) from workflow_attempts)
-where name = 'workflows' and seq < (select max(workflow_id) from workflow_attempts)`,
+set seq = (select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904)
+where name = 'workflows'
+  and seq < (select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904)`,
       params: [],
       rows: false,
     },
@@ -717,7 +725,8 @@ where workflow_id in (
     where (item.key is null or item.turn = 1 and not exists (
         select 1 from workflow_attempts as a
         where a.key = item.key
-          and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+          and (a.status in ('pending', 'scheduled', 'in_progress')
+               or a.status = 'failed' and a.outcome = 'worker-internal-error')))
       and not exists (
         select 1
         from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
@@ -739,7 +748,8 @@ with item as (
   where (item.key is null or item.turn = 1 and not exists (
       select 1 from workflow_attempts as a
       where a.key = item.key
-        and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+        and (a.status in ('pending', 'scheduled', 'in_progress')
+             or a.status = 'failed' and a.outcome = 'worker-internal-error')))
     and not exists (
       select 1
       from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
@@ -761,7 +771,8 @@ with item as (
   where (item.key is null or item.turn = 1 and not exists (
       select 1 from workflow_attempts as a
       where a.key = item.key
-        and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+        and (a.status in ('pending', 'scheduled', 'in_progress')
+             or a.status = 'failed' and a.outcome = 'worker-internal-error')))
     and not exists (
       select 1
       from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
@@ -791,7 +802,8 @@ order by position`,
   select item.*, a.attempt_id as holder_id, changes() > 0 and (item.key is null
            or item.turn = 1 and a.attempt_id > last_insert_rowid() - changes()) as created
   from item left join workflow_attempts as a on a.key = item.key
-    and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')
+    and (a.status in ('pending', 'scheduled', 'in_progress')
+         or a.status = 'failed' and a.outcome = 'worker-internal-error')
 ), placed as (
   select *, case when created
     then last_insert_rowid() + 1 - row_number() over (partition by created order by position desc)
@@ -835,9 +847,9 @@ export interface FailRow {
 }
 
 /**
- * Ends a lease with failure. For good, which makes the workflow FAILED; or with a retry, a new attempt of the same work
- * with the next attempt_number; or, when the outcome is worker-internal-error, so that reap gives it another pickup.
- * The owner's name stays on the failed attempt.
+ * Ends a lease with failure. For good, which makes the workflow FAILED; or with a retry, a new attempt of the same
+ * work with the next attempt_number; or, when the outcome is worker-internal-error, so that reap gives it another
+ * pickup. The owner's name stays on the failed attempt.
  */
 export const fail: Query<FailParams, FailRow> = {
   name: "fail",
@@ -847,7 +859,7 @@ export const fail: Query<FailParams, FailRow> = {
   postgres: [
     {
       text: `with workflow as materialized (
-  select w.workflow_id
+  select w.workflow_id, w.status
   from "@schema".workflows as w
   where w.workflow_id = (
     select a.workflow_id
@@ -874,7 +886,7 @@ export const fail: Query<FailParams, FailRow> = {
   update "@schema".workflows as w
   set status = 'FAILED', updated_at = clock_timestamp()
   from failed
-  where w.workflow_id = failed.workflow_id and w.status in ('ACTIVE', 'SUCCEEDED')
+  where w.workflow_id = (select workflow_id from workflow where status in ('ACTIVE', 'SUCCEEDED'))
     and not cast(cast($9 as text) as boolean) and failed.outcome is distinct from 'worker-internal-error'
 )
 select cast(attempt_id as text) as attempt_id from failed`,
@@ -931,8 +943,8 @@ export interface HeartbeatRow {
 }
 
 /**
- * Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still held.
- * Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
+ * Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still
+ * held. Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
  */
 export const heartbeat: Query<HeartbeatParams, HeartbeatRow> = {
   name: "heartbeat",
@@ -1004,9 +1016,9 @@ export interface PruneRow {
 }
 
 /**
- * Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all their
- * attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending, scheduled or
- * in progress. The rows add up to the numbers deleted.
+ * Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
+ * their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
+ * scheduled or in progress. The rows add up to the numbers deleted.
  */
 export const prune: Query<PruneParams, PruneRow> = {
   name: "prune",
@@ -1103,11 +1115,11 @@ export interface ReapRow {
 }
 
 /**
- * Takes back what went silent: leases without a sign of life for longer than stale_after_ms, and attempts whose worker
- * broke (failed with worker-internal-error, workflow ACTIVE). Each counts one pickup and gets a new fencing token. Below
- * max_pickups it is pending again at its old place; at max_pickups it fails with attempt-pickup-exhausted and its workflow
- * is STUCK. So does a pending attempt that another program pushed to the limit. Scheduled attempts that are due become
- * pending as well.
+ * Takes back what went silent: leases without a sign of life for longer than stale_after_ms, and attempts whose
+ * worker broke (failed with worker-internal-error, workflow ACTIVE). Each counts one pickup and gets a new fencing
+ * token. Below max_pickups it is pending again at its old place; at max_pickups it fails with
+ * attempt-pickup-exhausted and its workflow is STUCK. So does a pending attempt that another program pushed to the
+ * limit. Scheduled attempts that are due become pending as well.
  */
 export const reap: Query<ReapParams, ReapRow> = {
   name: "reap",
@@ -1187,9 +1199,10 @@ export const reap: Query<ReapParams, ReapRow> = {
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')
 ), numbered as materialized (
-  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass), max(t.workflow_id))
+  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass),
+                greatest(max(t.workflow_id), pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))))
   from taken as t
-  where t.stuck
+  where t.stuck and t.workflow_id < 4611686018427387904
     and t.workflow_id > coalesce(pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass)), 0)
   having max(t.workflow_id) > 0
 )
@@ -1285,8 +1298,8 @@ export interface ReleaseRow {
 }
 
 /**
- * Hands an attempt back unharmed: pending again at its old place, not counted as a pickup. The fencing token rises, so that
- * the lease that ended here can never act again.
+ * Hands an attempt back unharmed: pending again at its old place, not counted as a pickup. The fencing token rises,
+ * so that the lease that ended here can never act again.
  */
 export const release: Query<ReleaseParams, ReleaseRow> = {
   name: "release",
@@ -1333,8 +1346,8 @@ export interface RetryRow {
 }
 
 /**
- * An operator's word that a STUCK workflow may go on: it is ACTIVE, and its exhausted attempts are pending again with a
- * pickup_count of 0. Their fencing tokens go on rising.
+ * An operator's word that a STUCK workflow may go on: it is ACTIVE, and its exhausted attempts are pending again with
+ * a pickup_count of 0. Their fencing tokens go on rising.
  */
 export const retry: Query<RetryParams, RetryRow> = {
   name: "retry",
@@ -1403,7 +1416,8 @@ select cast(exists (select from activated) as text) as done, (select status from
          or exists (
            select 1 from workflow_attempts as a
            where a.key = e.key
-             and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+             and (a.status in ('pending', 'scheduled', 'in_progress')
+                  or a.status = 'failed' and a.outcome = 'worker-internal-error')))
   limit 1
 )
 select coalesce((select status from workflow) = 'STUCK', 0) and not exists (select 1 from taken) as done,
@@ -1429,7 +1443,8 @@ where workflow_id = (select workflow_id from workflows where workflow_id = cast(
        or exists (
          select 1 from workflow_attempts as a
          where a.key = e.key
-           and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))`,
+           and (a.status in ('pending', 'scheduled', 'in_progress')
+                or a.status = 'failed' and a.outcome = 'worker-internal-error')))`,
       params: ["workflow_id"],
       rows: false,
     },
@@ -1463,9 +1478,9 @@ export interface StatsRow {
 }
 
 /**
- * How each role stands: how many attempts in each state, how long the oldest has been pending, how long ago the most silent
- * lease gave a sign of life; and how many workflows are STUCK, the same number in each row. One row with a role of null
- * when there are no attempts. It reads the whole table: not for every second.
+ * How each role stands: how many attempts in each state, how long the oldest has been pending, how long ago the most
+ * silent lease gave a sign of life; and how many workflows are STUCK, the same number in each row. One row with a
+ * role of null when there are no attempts. It reads the whole table: not for every second.
  */
 export const stats: Query<StatsParams, StatsRow> = {
   name: "stats",

@@ -15,8 +15,16 @@ export type Id = string | number | bigint;
 
 /** When a scheduled attempt is due: not both. */
 export type When =
-  | { /** Milliseconds from now, on the database's clock. */ delayMs?: number; runAt?: undefined }
-  | { /** An instant: a `Date`, or an ISO 8601 text with its offset. */ runAt?: Date | string; delayMs?: undefined };
+  | {
+    /** Milliseconds from now, on the database's clock. */
+    delayMs?: number;
+    runAt?: undefined;
+  }
+  | {
+    /** An instant: a `Date`, or an ISO 8601 text with its offset. */
+    runAt?: Date | string;
+    delayMs?: undefined;
+  };
 
 /** A payload may be left out where its type allows null or undefined. */
 type WithPayload<T> = undefined extends T ? { payload?: T } : null extends T ? { payload?: T } : { payload: T };
@@ -70,7 +78,7 @@ export type Claim<P extends object = Payloads, R extends Role<P> = Role<P>> = {
     pickupCount: number;
     key: string | null;
     /** As it was enqueued; null when there was none. */
-    payload: P[K];
+    payload: undefined extends P[K] ? Exclude<P[K], undefined> | null : P[K];
     instanceId: string;
     fencingToken: string;
   };

@@ -14,9 +14,9 @@ const { MODEL_RUNS, MODEL_SEED } = process.env;
 
 // Some seconds each.
 const RUNS = {
-  "sqlite file": { alone: 150, atOnce: 0 },
-  "sqlite memory": { alone: 400, atOnce: 0 },
-  postgres: { alone: 100, atOnce: 250 },
+  "sqlite file": { alone: 100, atOnce: 0 },
+  "sqlite memory": { alone: 250, atOnce: 0 },
+  postgres: { alone: 80, atOnce: 200 },
 } as Record<string, { alone: number; atOnce: number }>;
 
 for (const backend of backends) {

@@ -2,12 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Claim, Enqueued, Queue } from "../mod.ts";
-import { open, race, rounds, valueOf } from "./model/arena.ts";
+import { race, rounds, valueOf } from "./model/arena.ts";
+import { testClaims, testClaimsUnderSettings } from "./model/claims_at_once.ts";
 import { backends, type Opened } from "./support/backends.ts";
 
 const STALE_MS = 60_000;
-const EIGHT = 8;
-
 for (const backend of backends.filter(({ name }) => name !== "sqlite memory")) {
   describe(`${backend.name} · races`, () => {
     const endings = {
@@ -167,9 +166,12 @@ for (const backend of backends.filter(({ name }) => name !== "sqlite memory")) {
       }, { atMost: 50 }));
 
     test("heartbeats of the same leases in lists of opposite order: all are held, and no deadlock is shown", () =>
-      rounds(backend, async ({ queues }, role) => {
+      rounds(backend, async ({ opened, queues }, role) => {
         const claims = await claimed(queues[0]!, role, 20);
-        const results = await race(...queues.slice(0, 4).map((queue, n) => () => queue.heartbeat(n % 2 === 0 ? claims : claims.toReversed())));
+        const beat = (queue: Queue, n: number) => queue.heartbeat(n % 2 === 0 ? claims : claims.toReversed());
+        // In a transaction of the caller's nothing is tried again.
+        const inside = (n: number) => opened.transaction((transaction) => beat(opened.queue().using(transaction), n));
+        const results = await race(...queues.slice(0, 4).map((queue, n) => () => backend.dialect === "postgres" ? inside(n) : beat(queue, n)));
         assert.ok(results.flatMap(valueOf).every(({ held }) => held));
       }, { atMost: 100 }));
 
@@ -185,92 +187,8 @@ for (const backend of backends.filter(({ name }) => name !== "sqlite memory")) {
         assert.deepEqual(counts, enqueued.code === undefined ? [2, "ACTIVE"] : [0, undefined]);
       }));
 
-    for (const limit of [undefined, 7]) {
-      test(`eight claimers of ${limit ?? "one each"} never come away empty while something is free`, async () => {
-        const arena = await open(backend, EIGHT);
-        const roles = ["r1", "r2", "r3", "r4", "r5"];
-        const ids = await enqueueMany(arena.queues, roles, backend.dialect === "postgres" ? 2_000 : 600);
-        const claims: string[] = [];
-        // What calls in flight may yet take is set aside, so that each finds something free whatever the others do.
-        let free = ids.length;
-        await Promise.all(arena.queues.map(async (queue) => {
-          while (free >= (limit ?? 1)) {
-            free -= limit ?? 1;
-            const got = limit === undefined ? [await queue.dequeue({ roles })] : await queue.dequeueMany({ roles, limit });
-            const acquired = got.flatMap((claim) => claim.acquired ? claim.attemptId : []);
-            assert.ok(acquired.length > 0 && acquired.length <= (limit ?? 1), JSON.stringify(got));
-            claims.push(...acquired);
-            free += (limit ?? 1) - acquired.length;
-          }
-        }));
-        assert.equal(new Set(claims).size, claims.length);
-        assert.ok(claims.length > ids.length - (limit ?? 1));
-        await arena.close();
-      });
-    }
-  });
-}
-
-for (const backend of backends.filter(({ dialect }) => dialect === "postgres")) {
-  describe(`${backend.name} · races under settings`, () => {
-    const switches = ["nestloop", "hashjoin", "mergejoin", "indexscan", "indexonlyscan", "bitmapscan", "seqscan", "sort", "material", "memoize", "hashagg"];
-    const off = (...names: string[]) => Object.fromEntries(names.map((name) => [`enable_${name}`, "off"]));
-    const plans: Record<string, string>[] = [
-      ...switches.map((name) => off(name)),
-      off("nestloop", "indexscan", "indexonlyscan", "bitmapscan"), off("nestloop", "hashjoin", "sort"), off("nestloop", "mergejoin"),
-      { ...off("seqscan"), plan_cache_mode: "force_generic_plan" },
-    ];
-    test("claims that are not committed yet are passed by, however many they are", async () => {
-      const { opened, queues: [queue] } = await open(backend, 1);
-      const ids = await enqueueMany([queue!], ["r1", "r2"], 60);
-      await opened.transaction(async (transaction) => {
-        const held = await opened.queue().using(transaction).dequeueMany({ roles: ["r1", "r2"], limit: 50 });
-        assert.equal(held.length, 50);
-        const claim = await queue!.dequeue({ roles: ["r1", "r2"] });
-        assert.equal(claim.acquired && claim.attemptId, ids[50]);
-        const claims = await queue!.dequeueMany({ roles: ["r1", "r2"], limit: 5 });
-        assert.ok(claims.length > 0 && claims.every(({ attemptId }) => ids.indexOf(attemptId) > 50));
-      });
-    });
-
-    // Without jit: a plan that is forced costs so much that each would be compiled.
-    test("whatever plan is made, a claim takes no more than it may, in order", async () => {
-      for (const settings of plans) {
-        const arena = await open(backend, 3, { ...settings, jit: "off" });
-        const roles = ["r1", "r2", "r3"];
-        const ids = await enqueueMany(arena.queues, roles, 120);
-        const claims: string[][] = [];
-        await Promise.all(arena.queues.map(async (queue) => {
-          for (let got = [""]; got.length > 0;) {
-            got = (await queue.dequeueMany({ roles, limit: 4 })).map(({ attemptId }) => attemptId);
-            assert.ok(got.length <= 4, JSON.stringify(settings));
-            assert.deepEqual(got, got.toSorted(byNumber), JSON.stringify(settings));
-            claims.push(got);
-          }
-        }));
-        assert.deepEqual(claims.flat().sort(byNumber), ids, JSON.stringify(settings));
-        await arena.close();
-      }
-    });
-
-    for (const level of ["repeatable read", "serializable"]) {
-      test(`eight drain 500 attempts where ${level} is the default`, async () => {
-        const arena = await open(backend, EIGHT, { default_transaction_isolation: level });
-        const roles = ["r1", "r2", "r3"];
-        const ids = await enqueueMany(arena.queues, roles, 500);
-        const done: string[] = [];
-        await Promise.all(arena.queues.map(async (queue) => {
-          for (let claim = await queue.dequeue({ roles }); claim.acquired; claim = await queue.dequeue({ roles })) {
-            await queue.heartbeat(claim);
-            await queue.complete(claim);
-            done.push(claim.attemptId);
-          }
-        }));
-        assert.deepEqual(done.sort(byNumber), ids);
-        assert.deepEqual(await arena.opened.sql("select distinct status from workflows"), [{ status: "SUCCEEDED" }]);
-        await arena.close();
-      });
-    }
+    testClaims(backend);
+    if (backend.dialect === "postgres") testClaimsUnderSettings(backend);
   });
 }
 
@@ -279,11 +197,6 @@ async function claimed(queue: Queue, role: string, count: number): Promise<Claim
   const { workflowId } = await queue.enqueue({ role });
   if (count > 1) await queue.enqueue(Array.from({ length: count - 1 }, () => ({ role, workflowId })));
   return await queue.dequeueMany({ roles: [role], limit: count });
-}
-
-async function enqueueMany([queue]: readonly Queue[], roles: string[], count: number): Promise<string[]> {
-  const done = await queue!.enqueue(Array.from({ length: count }, (_, n) => ({ role: roles[n % roles.length]! })));
-  return done.map(({ attemptId }) => attemptId);
 }
 
 async function held(queue: Queue, claim: Claim): Promise<void> {
@@ -300,8 +213,4 @@ async function statusOf(opened: Opened, workflowId: string): Promise<unknown> {
 
 function isOpen({ status, outcome }: Record<string, unknown>): boolean {
   return ["pending", "scheduled", "in_progress"].includes(String(status)) || status === "failed" && outcome === "worker-internal-error";
-}
-
-function byNumber(a: string, b: string): number {
-  return Number(a) - Number(b);
 }

@@ -1,5 +1,5 @@
 import type { Migrated } from "./backend.ts";
-import { type PostgresJs, quoteIdentifier } from "./postgres.ts";
+import { type PostgresJs, quoteIdentifier } from "./postgres_js.ts";
 import { planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { schemas } from "../sql.gen.ts";
 import type { Migrated } from "./backend.ts";
 import { conflict, planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
-import type { SqliteHandle } from "./sqlite.ts";
+import type { SqliteHandle } from "./sqlite_handle.ts";
 
 /**
  * Makes or upgrades the tables, inside a transaction. Writes nothing when there is nothing to do.
@@ -16,7 +16,8 @@ export function migrateSqlite(db: SqliteHandle): Migrated {
   return { from, to: scripts.at(-1)?.version ?? from };
 }
 
-function recordedVersion(db: SqliteHandle): number {
+/** The version of the tables; 0: there are none. */
+export function recordedVersion(db: SqliteHandle): number {
   const columns = columnsOf(db, "skiplocked_schema");
   if (columns === undefined) return 0;
   requireColumns("skiplocked_schema", columns, ["version"]);

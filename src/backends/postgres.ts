@@ -11,16 +11,7 @@ import { decodeRows, textParams } from "../rows.ts";
 import { jitteredWait } from "../wait.ts";
 import type { Backend } from "./backend.ts";
 import { migratePostgres } from "./migrate_postgres.ts";
-
-/** The part of a postgres.js `Sql` or `TransactionSql` that is called. Its own types are not used: nobody needs the package. */
-export interface PostgresJs {
-  unsafe(text: string, params?: (string | null)[], options?: { prepare?: boolean }): PromiseLike<readonly unknown[]>;
-}
-
-/** A pool that can begin a transaction; a transaction has no `begin`. */
-export interface PostgresJsPool extends PostgresJs {
-  begin<T>(options: string, work: (transaction: PostgresJs) => Promise<T>): Promise<unknown>;
-}
+import { isPostgresJs, isPool, type PostgresJs, type PostgresJsPool, quoteIdentifier } from "./postgres_js.ts";
 
 // Several statements need to see what was committed between them. The role's default may be another level.
 const ISOLATION = "isolation level read committed";
@@ -33,7 +24,7 @@ const MAX_RETRIES = 10;
  * @param schema The schema of the tables.
  */
 export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string): Backend {
-  const pool = "begin" in sql && typeof sql.begin === "function" ? sql : null;
+  const pool = isPool(sql) ? sql : null;
   const qualify = qualifier(schema);
   // Under another default isolation level statements fail by design: once one did, each brings its own level along.
   let isolate = false;
@@ -59,7 +50,7 @@ export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string
   }
 
   function within(transaction: unknown): Backend {
-    if (!isPostgresJs(transaction)) {
+    if (!isPostgresJs(transaction) || isPool(transaction)) {
       throw new SkiplockedError("unsupported_connection", "Cannot use this as a transaction: pass the one that sql.begin gives its callback");
     }
     return postgresBackend(transaction, schema);
@@ -92,11 +83,6 @@ export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string
   }
 }
 
-/** Whether this is postgres.js, by its shape: two copies of a package have two classes. */
-export function isPostgresJs(connection: unknown): connection is PostgresJs {
-  return typeof connection === "function" && typeof (connection as unknown as PostgresJs).unsafe === "function";
-}
-
 // Names every table with its schema: whoever sets search_path for other reasons changes no answer.
 function qualifier(schema: string): (text: string) => string {
   const identifier = quoteIdentifier(schema);
@@ -111,9 +97,4 @@ function qualifier(schema: string): (text: string) => string {
     }
     return qualified;
   };
-}
-
-/** An identifier in double quotes. */
-export function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

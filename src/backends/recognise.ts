@@ -1,7 +1,9 @@
 import { SkiplockedError } from "../errors.ts";
 import type { Backend } from "./backend.ts";
-import { isPostgresJs, postgresBackend, type PostgresJs, type PostgresJsPool } from "./postgres.ts";
-import { isSqlite, sqliteBackend, type SqliteHandle } from "./sqlite.ts";
+import { postgresBackend } from "./postgres.ts";
+import { isPostgresJs, type PostgresJs, type PostgresJsPool } from "./postgres_js.ts";
+import { sqliteBackend } from "./sqlite.ts";
+import { isSqlite, type SqliteHandle } from "./sqlite_handle.ts";
 
 /**
  * An open connection of the caller's, known by its shape: postgres.js (`postgres(url)`, or the transaction it gives), or a

@@ -12,20 +12,9 @@ import type { Query, Statement } from "../query.ts";
 import { decodeRows, namedParams } from "../rows.ts";
 import { PATIENCE_MS, untilNotBusy } from "../wait.ts";
 import type { Backend, Migrated } from "./backend.ts";
-import { migrateSqlite } from "./migrate_sqlite.ts";
-
-/** The part of a database handle that is called. */
-export interface SqliteHandle {
-  prepare(sql: string): SqliteStatement;
-  exec(sql: string): unknown;
-  readonly inTransaction: boolean;
-}
-
-/** The part of a prepared statement that is called. */
-export interface SqliteStatement {
-  all(...params: unknown[]): unknown[];
-  run(...params: unknown[]): unknown;
-}
+import { migrateSqlite, recordedVersion } from "./migrate_sqlite.ts";
+import { planMigration } from "./plan_migration.ts";
+import { isSqlite, type SqliteHandle, type SqliteStatement } from "./sqlite_handle.ts";
 
 // How long SQLite itself waits for a lock, standing in the way of everything else that this process does.
 const BLOCKING_MS = 20;
@@ -45,10 +34,18 @@ export function sqliteBackend(db: SqliteHandle): Backend {
     run: (query, params) => patiently(() => execute(query, params)),
     // A query is a transaction, and nobody else writes meanwhile: there never is anything to wait for.
     transaction: (work) => work(backend),
-    migrate: () => patiently(() => atomically(() => migrateSqlite(db))) as Promise<Migrated>,
+    migrate,
     within,
   };
   return backend;
+
+  // Looks first without a lock: mostly there is nothing to do.
+  function migrate(): Promise<Migrated> {
+    return patiently(() => {
+      const version = recordedVersion(db);
+      return planMigration("sqlite", version).length === 0 ? { from: version, to: version } : atomically(() => migrateSqlite(db));
+    });
+  }
 
   function execute<Params, Row>(query: Query<Params, Row>, params: Params): Row[] {
     const [only, more] = query.sqlite;
@@ -92,10 +89,18 @@ export function sqliteBackend(db: SqliteHandle): Backend {
   // it: everything up to the first try is synchronous.
   async function patiently<T>(work: () => T): Promise<T> {
     try {
-      return db.inTransaction ? work() : await untilNotBusy(() => withShortTimeout(work), busy);
+      return db.inTransaction ? work() : await untilNotBusy(() => withShortTimeout(unlessTaken(work)), busy);
     } catch (error) {
       throw explainSqlite(error);
     }
+  }
+
+  // While a lock is waited for, the caller may begin a transaction on the handle: what was asked for before is no part of it.
+  function unlessTaken<T>(work: () => T): () => T {
+    return () => {
+      if (db.inTransaction) throw Object.assign(new Error("The handle is in a transaction"), { code: "SQLITE_BUSY" });
+      return work();
+    };
   }
 
   // The handle is the caller's: it gets its own timeout back before anybody else can use it.
@@ -115,12 +120,6 @@ export function sqliteBackend(db: SqliteHandle): Backend {
     }
     return sqliteBackend(transaction);
   }
-}
-
-/** Whether this is a SQLite handle, by its shape. */
-export function isSqlite(connection: unknown): connection is SqliteHandle {
-  const { prepare, exec, inTransaction } = (connection ?? {}) as Record<string, unknown>;
-  return typeof prepare === "function" && typeof exec === "function" && typeof inTransaction === "boolean";
 }
 
 function busy(cause: unknown): SkiplockedError {

@@ -7,8 +7,8 @@ import { openSqlite } from "../../src/sqlite.ts";
 import type { BackendUnderTest, Opened } from "../support/backends.ts";
 
 // Hundreds of rounds where they are quick; a slow machine plays fewer. RACES=10 plays ten times as many.
-const ROUNDS = { postgres: 400, sqlite: 150 };
-const ROUNDS_MS = 3_000;
+const ROUNDS = { postgres: 300, sqlite: 150 };
+const ROUNDS_MS = 2_500;
 /** How much more to play than usual. */
 export const TIMES: number = Number(process.env.RACES ?? 1);
 

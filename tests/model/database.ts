@@ -38,7 +38,7 @@ export class DatabaseSubject implements Subject {
     return new DatabaseSubject(opened, opened.queue());
   }
 
-  /** The same tables through another queue: by turns nobody's, so every id that is new is "new". */
+  /** The same tables through another queue. Others add rows meanwhile, so it learns no ids: what is new is "new". */
   through(queue: Queue): DatabaseSubject {
     return new DatabaseSubject(this.#opened, queue, this);
   }

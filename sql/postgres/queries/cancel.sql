@@ -1,17 +1,17 @@
 -- name: cancel :one
 --
--- Ends a workflow by an operator's word: every open attempt is cancelled, the workflow is CANCELLED. Who holds one of its
--- attempts learns it at the next heartbeat.
+-- Ends a workflow by an operator's word: every open attempt is cancelled, the workflow is CANCELLED. Who holds one of
+-- its attempts learns it at the next heartbeat.
 --
--- done is false and nothing changes when there is nothing to cancel: the workflow SUCCEEDED, is CANCELLED, or FAILED with
--- no attempt left open. status says what it is, null: there is none.
+-- done is false and nothing changes when there is nothing to cancel: the workflow SUCCEEDED, is CANCELLED, or FAILED
+-- with no attempt left open. status says what it is, null: there is none.
 --
 -- param: workflow_id     id
 -- row:   done            bool
 -- row:   status          text?   before
 --
--- In this dialect: the workflow is locked by a statement of its own, so that the next one sees every attempt that was added
--- until then.
+-- In this dialect: the workflow is locked by a statement of its own, so that the next one sees every attempt that was
+-- added until then.
 begin;
 select w.workflow_id from workflows as w where w.workflow_id = cast(:workflow_id as bigint) for update;
 with workflow as materialized (

@@ -3,8 +3,8 @@
 -- Ends a lease with success, adds the follow-up attempts of the same workflow, and brings the workflow's status up to
 -- date: ACTIVE while something is open, else SUCCEEDED, unless it failed or is STUCK or CANCELLED.
 --
--- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes. When contended is true
--- somebody else changed the workflow at this very moment: nothing changed, run it once more.
+-- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes. When contended is
+-- true somebody else changed the workflow at this very moment: nothing changed, run it once more.
 --
 -- param: attempt_id      id
 -- param: instance_id     text
@@ -16,9 +16,9 @@
 -- row:   contended       bool
 --
 -- In this dialect: two attempts of one workflow may end at the same moment, and each must see the other. So the
--- workflow's row is locked first, and if it was changed after this statement began to look (its version, xmin, is not the
--- one seen), what the statement sees of the siblings is out of date. Every completion changes that row for this reason.
--- Inside a transaction the lock stays, so that the second run is the last.
+-- workflow's row is locked first, and if it was changed after this statement began to look (its version, xmin, is not
+-- the one seen), what the statement sees of the siblings is out of date. Every completion changes that row for this
+-- reason. Inside a transaction the lock stays, so that the second run is the last.
 with lease as materialized (
   select a.attempt_id, a.workflow_id
   from workflow_attempts as a

@@ -1,7 +1,7 @@
 -- name: dequeue_many :many
 --
--- Claims up to max_claims pending attempts of the listed roles, in the order of the queue, as dequeue claims one. It may
--- bring fewer than max_claims while others claim, but not none while something is free.
+-- Claims up to max_claims pending attempts of the listed roles, in the order of the queue, as dequeue claims one. It
+-- may bring fewer than max_claims while others claim, but not none while something is free.
 --
 -- param: roles           json    array of role names
 -- param: max_claims      int     how many at the most
@@ -20,9 +20,9 @@
 -- row:   instance_id     text
 -- row:   fencing_token   id
 --
--- In this dialect: the two looks of dequeue, see there. The near one reads a little over twice as many candidates as it
--- may take, since the first of them may be held by others who claim a batch just now; the far one finds one. The update
--- takes its rows by an array, since a join might read the whole table.
+-- In this dialect: the two looks of dequeue, see there. The near one reads a little over twice as many candidates as
+-- it may take, since the first of them may be held by others who claim a batch just now; the far one finds one. The
+-- update takes its rows by an array, since a join might read the whole table.
 with wanted as materialized (
   select distinct role, cast(:max_pickups as integer) as max_pickups
   from jsonb_array_elements_text(cast(:roles as jsonb)) as listed (role)

@@ -1,14 +1,15 @@
 -- name: enqueue :many
 --
--- Enqueues attempts, one or many at once, all or none: each makes a new ACTIVE workflow, or joins the workflow it names.
--- One row for each item of work, in the order given.
+-- Enqueues attempts, one or many at once, all or none: each makes a new ACTIVE workflow, or joins the workflow it
+-- names. One row for each item of work, in the order given.
 --
 -- With delay_ms or run_at the attempt is scheduled, and made pending by reap when due. With a key, an attempt that is
 -- still open under the same key is returned instead (created is false), also one earlier in the same list.
 --
--- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was written.
--- A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was first with
--- the key and committed after this statement began to look; ask attempt_by_key, and if that finds none, run this again.
+-- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was
+-- written. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
+-- first with the key and committed after this statement began to look; ask attempt_by_key, and if that finds none,
+-- run this again.
 --
 -- param: work            json    array of {role, tier, priority, payload, key, workflow_id, delay_ms, run_at}
 -- row:   workflow_id     id?
@@ -16,9 +17,10 @@
 -- row:   created         bool
 -- row:   refusal         text?
 --
--- In this dialect: ids come from the sequences in the order of the list, so the rows made are matched with their items by
--- rank. A number that attempts of another program name already is not given to a new workflow. No two lists are joined: how long they are is not known when the plan is made, and a nested loop over 20,000 items
--- took 80 s where this takes half a second.
+-- In this dialect: ids come from the sequences in the order of the list, so the rows made are matched with their
+-- items by rank. A number that attempts of another program name already is not given to a new workflow (unless it is
+-- beyond 2^62: that far the sequence will not come). No two lists are joined: how long they are is not known when the
+-- plan is made, and a nested loop over 20,000 items took 80 s where this takes half a second.
 with work as materialized (
   select listed.*, stamp.now, holder.attempt_id as holder_id, holder.workflow_id as holder_home,
          coalesce(stamp.now + listed.delay_ms * interval '1 millisecond', listed.due_at) as run_at,
@@ -49,8 +51,9 @@ with work as materialized (
     end as refusal
   from work
 ), moved as materialized (
-  select setval(cast('workflows_workflow_id_seq' as regclass), named.highest)
-  from (select max(workflow_id) as highest from workflow_attempts) as named
+  select setval(cast('workflows_workflow_id_seq' as regclass),
+                greatest(named.highest, pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass))))
+  from (select max(workflow_id) as highest from workflow_attempts where workflow_id < 4611686018427387904) as named
   where named.highest > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0)
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast('workflows_workflow_id_seq' as regclass))) as home

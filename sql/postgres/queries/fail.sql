@@ -1,8 +1,8 @@
 -- name: fail :many
 --
--- Ends a lease with failure. For good, which makes the workflow FAILED; or with a retry, a new attempt of the same work
--- with the next attempt_number; or, when the outcome is worker-internal-error, so that reap gives it another pickup.
--- The owner's name stays on the failed attempt.
+-- Ends a lease with failure. For good, which makes the workflow FAILED; or with a retry, a new attempt of the same
+-- work with the next attempt_number; or, when the outcome is worker-internal-error, so that reap gives it another
+-- pickup. The owner's name stays on the failed attempt.
 --
 -- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes.
 --
@@ -17,9 +17,10 @@
 -- param: tier            int?    of the new attempt; null: the same
 -- row:   attempt_id      id
 --
--- In this dialect: the workflow's row is locked before the attempt's, as everywhere.
+-- In this dialect: the workflow's row is locked before the attempt's, as everywhere, and its status is the one that
+-- the lock found: the one seen before may be out of date.
 with workflow as materialized (
-  select w.workflow_id
+  select w.workflow_id, w.status
   from workflows as w
   where w.workflow_id = (
     select a.workflow_id
@@ -46,7 +47,7 @@ with workflow as materialized (
   update workflows as w
   set status = 'FAILED', updated_at = clock_timestamp()
   from failed
-  where w.workflow_id = failed.workflow_id and w.status in ('ACTIVE', 'SUCCEEDED')
+  where w.workflow_id = (select workflow_id from workflow where status in ('ACTIVE', 'SUCCEEDED'))
     and not cast(:retry as boolean) and failed.outcome is distinct from 'worker-internal-error'
 )
 select cast(attempt_id as text) as attempt_id from failed;

@@ -1,13 +1,13 @@
 -- name: heartbeat :many
 --
--- Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still held.
--- Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
+-- Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still
+-- held. Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
 --
 -- param: leases          json    array of {attempt_id, instance_id, fencing_token}
 -- row:   held            bool
 --
--- In this dialect: the rows are locked by id before they are changed, so that two batches never wait for each other in a
--- circle. The update is HOT: no index holds lock_heartbeat_at.
+-- In this dialect: the rows are locked by id before they are changed, so that two batches never wait for each other
+-- in a circle. The update is HOT: no index holds lock_heartbeat_at.
 with lease as materialized (
   select position, attempt_id, instance_id, fencing_token
   from rows from (jsonb_to_recordset(cast(:leases as jsonb)) as (attempt_id bigint, instance_id text, fencing_token bigint))

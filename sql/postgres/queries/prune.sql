@@ -1,16 +1,16 @@
 -- name: prune :many
 --
--- Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all their
--- attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending, scheduled or
--- in progress. The rows add up to the numbers deleted.
+-- Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
+-- their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
+-- scheduled or in progress. The rows add up to the numbers deleted.
 --
 -- param: older_than_ms   ms
 -- param: max_pruned      int?    how many workflows at the most; null: all
 -- row:   workflows       int
 -- row:   attempts        int
 --
--- In this dialect: workflows are found by created_at, which is indexed and never later than updated_at; those in use are
--- left for the next time.
+-- In this dialect: workflows are found by created_at, which is indexed and never later than updated_at; those in use
+-- are left for the next time.
 with old as materialized (
   select w.workflow_id
   from workflows as w, (select clock_timestamp() - cast(:older_than_ms as bigint) * interval '1 millisecond' as limit_at) as s

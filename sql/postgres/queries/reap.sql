@@ -1,14 +1,14 @@
 -- name: reap :many
 --
--- Takes back what went silent: leases without a sign of life for longer than stale_after_ms, and attempts whose worker
--- broke (failed with worker-internal-error, workflow ACTIVE). Each counts one pickup and gets a new fencing token. Below
--- max_pickups it is pending again at its old place; at max_pickups it fails with attempt-pickup-exhausted and its workflow
--- is STUCK. So does a pending attempt that another program pushed to the limit. Scheduled attempts that are due become
--- pending as well.
+-- Takes back what went silent: leases without a sign of life for longer than stale_after_ms, and attempts whose
+-- worker broke (failed with worker-internal-error, workflow ACTIVE). Each counts one pickup and gets a new fencing
+-- token. Below max_pickups it is pending again at its old place; at max_pickups it fails with
+-- attempt-pickup-exhausted and its workflow is STUCK. So does a pending attempt that another program pushed to the
+-- limit. Scheduled attempts that are due become pending as well.
 --
 -- Any number of reapers may run at once: each attempt is counted once, rows in use are left for the next round, and
--- nothing is waited for. The last sign of life is the heartbeat, else the time of the claim, else of the start, else of
--- creation.
+-- nothing is waited for. The last sign of life is the heartbeat, else the time of the claim, else of the start, else
+-- of creation.
 --
 -- param: stale_after_ms  ms
 -- param: max_pickups     int
@@ -20,9 +20,9 @@
 -- row:   previous_instance_id  text?
 -- row:   stuck           bool
 --
--- In this dialect: workflows that will be STUCK are locked before their attempts, both without waiting. The conditions
--- stand twice, the second time on the locked row, which may have moved on since it was seen. A row made for a workflow
--- that had none takes a number that the sequence may not have given yet: it goes on from there.
+-- In this dialect: workflows that will be STUCK are locked before their attempts, both without waiting. The
+-- conditions stand twice, the second time on the locked row, which may have moved on since it was seen. A row made
+-- for a workflow that had none takes a number that the sequence may not have given yet: it goes on from there.
 with stamp as materialized (
   select clock_timestamp() as now, clock_timestamp() - cast(:stale_after_ms as bigint) * interval '1 millisecond' as limit_at
 ), due as materialized (
@@ -89,9 +89,10 @@ with stamp as materialized (
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')
 ), numbered as materialized (
-  select setval(cast('workflows_workflow_id_seq' as regclass), max(t.workflow_id))
+  select setval(cast('workflows_workflow_id_seq' as regclass),
+                greatest(max(t.workflow_id), pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass))))
   from taken as t
-  where t.stuck
+  where t.stuck and t.workflow_id < 4611686018427387904
     and t.workflow_id > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0)
   having max(t.workflow_id) > 0
 )

@@ -1,18 +1,18 @@
 -- name: retry :one
 --
--- An operator's word that a STUCK workflow may go on: it is ACTIVE, and its exhausted attempts are pending again with a
--- pickup_count of 0. Their fencing tokens go on rising.
+-- An operator's word that a STUCK workflow may go on: it is ACTIVE, and its exhausted attempts are pending again with
+-- a pickup_count of 0. Their fencing tokens go on rising.
 --
--- done is false and nothing changes when the workflow is not STUCK (status says what it is, null: there is none), or when
--- an attempt that is open elsewhere has the key of an exhausted one (key says which).
+-- done is false and nothing changes when the workflow is not STUCK (status says what it is, null: there is none), or
+-- when an attempt that is open elsewhere has the key of an exhausted one (key says which).
 --
 -- param: workflow_id     id
 -- row:   done            bool
 -- row:   status          text?   before
 -- row:   key             text?
 --
--- In this dialect: the workflow is locked by a statement of its own, so that the next one sees every attempt that became
--- exhausted until then.
+-- In this dialect: the workflow is locked by a statement of its own, so that the next one sees every attempt that
+-- became exhausted until then.
 begin;
 select w.workflow_id from workflows as w where w.workflow_id = cast(:workflow_id as bigint) for update;
 with workflow as materialized (

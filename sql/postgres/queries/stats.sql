@@ -1,8 +1,8 @@
 -- name: stats :many
 --
--- How each role stands: how many attempts in each state, how long the oldest has been pending, how long ago the most silent
--- lease gave a sign of life; and how many workflows are STUCK, the same number in each row. One row with a role of null
--- when there are no attempts. It reads the whole table: not for every second.
+-- How each role stands: how many attempts in each state, how long the oldest has been pending, how long ago the most
+-- silent lease gave a sign of life; and how many workflows are STUCK, the same number in each row. One row with a
+-- role of null when there are no attempts. It reads the whole table: not for every second.
 --
 -- row:   role                 text?
 -- row:   pending              int

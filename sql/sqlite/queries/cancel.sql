@@ -1,10 +1,10 @@
 -- name: cancel :one
 --
--- Ends a workflow by an operator's word: every open attempt is cancelled, the workflow is CANCELLED. Who holds one of its
--- attempts learns it at the next heartbeat.
+-- Ends a workflow by an operator's word: every open attempt is cancelled, the workflow is CANCELLED. Who holds one of
+-- its attempts learns it at the next heartbeat.
 --
--- done is false and nothing changes when there is nothing to cancel: the workflow SUCCEEDED, is CANCELLED, or FAILED with
--- no attempt left open. status says what it is, null: there is none.
+-- done is false and nothing changes when there is nothing to cancel: the workflow SUCCEEDED, is CANCELLED, or FAILED
+-- with no attempt left open. status says what it is, null: there is none.
 --
 -- param: workflow_id     id
 -- row:   done            bool
@@ -19,7 +19,8 @@ with workflow as (
 select coalesce((select status in ('ACTIVE', 'STUCK') or status = 'FAILED' and exists (
            select 1 from workflow_attempts as a
            where a.workflow_id = workflow.workflow_id
-             and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error'))
+             and (a.status in ('pending', 'scheduled', 'in_progress')
+                  or a.status = 'failed' and a.outcome = 'worker-internal-error'))
          from workflow), 0) as done,
        (select status from workflow) as status;
 update workflow_attempts

@@ -3,8 +3,8 @@
 -- Ends a lease with success, adds the follow-up attempts of the same workflow, and brings the workflow's status up to
 -- date: ACTIVE while something is open, else SUCCEEDED, unless it failed or is STUCK or CANCELLED.
 --
--- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes. When contended is true
--- somebody else changed the workflow at this very moment: nothing changed, run it once more.
+-- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes. When contended is
+-- true somebody else changed the workflow at this very moment: nothing changed, run it once more.
 --
 -- param: attempt_id      id
 -- param: instance_id     text
@@ -24,7 +24,8 @@ set updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
     status = case when status = 'ACTIVE' and not exists (
         select 1 from workflow_attempts as a
         where a.workflow_id = workflows.workflow_id and a.attempt_id <> cast(:attempt_id as integer)
-          and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error'))
+          and (a.status in ('pending', 'scheduled', 'in_progress')
+               or a.status = 'failed' and a.outcome = 'worker-internal-error'))
       then 'SUCCEEDED' else status end
 where workflow_id = (
   select workflow_id from workflow_attempts

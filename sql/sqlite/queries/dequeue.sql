@@ -1,7 +1,7 @@
 -- name: dequeue :one
 --
--- Claims the first pending attempt of the listed roles, or says why there is none. First means: lowest priority number,
--- then oldest, then lowest id, across all listed roles. Always one row: a claim, or a reason and nulls.
+-- Claims the first pending attempt of the listed roles, or says why there is none. First means: lowest priority
+-- number, then oldest, then lowest id, across all listed roles. Always one row: a claim, or a reason and nulls.
 --
 -- Any number of workers may run it at once: a row is locked before it is changed, rows that others hold are passed by
 -- without waiting, and no row is locked that is not taken. The claim is a lease: keep it with heartbeat, end it with
@@ -49,7 +49,8 @@ where attempt_id = (
   order by head.priority, head.created_at, head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
+          locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token;
 select case when exists (
          select 1

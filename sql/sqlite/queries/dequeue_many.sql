@@ -1,7 +1,7 @@
 -- name: dequeue_many :many
 --
--- Claims up to max_claims pending attempts of the listed roles, in the order of the queue, as dequeue claims one. It may
--- bring fewer than max_claims while others claim, but not none while something is free.
+-- Claims up to max_claims pending attempts of the listed roles, in the order of the queue, as dequeue claims one. It
+-- may bring fewer than max_claims while others claim, but not none while something is free.
 --
 -- param: roles           json    array of role names
 -- param: max_claims      int     how many at the most
@@ -39,5 +39,6 @@ where attempt_id in (
   order by first.priority, first.created_at, first.attempt_id
   limit cast(:max_claims as integer))
 returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload, locked_by_instance as instance_id,
+          tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
+          locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token;

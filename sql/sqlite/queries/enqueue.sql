@@ -1,14 +1,15 @@
 -- name: enqueue :many
 --
--- Enqueues attempts, one or many at once, all or none: each makes a new ACTIVE workflow, or joins the workflow it names.
--- One row for each item of work, in the order given.
+-- Enqueues attempts, one or many at once, all or none: each makes a new ACTIVE workflow, or joins the workflow it
+-- names. One row for each item of work, in the order given.
 --
 -- With delay_ms or run_at the attempt is scheduled, and made pending by reap when due. With a key, an attempt that is
 -- still open under the same key is returned instead (created is false), also one earlier in the same list.
 --
--- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was written.
--- A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was first with
--- the key and committed after this statement began to look; ask attempt_by_key, and if that finds none, run this again.
+-- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was
+-- written. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
+-- first with the key and committed after this statement began to look; ask attempt_by_key, and if that finds none,
+-- run this again.
 --
 -- param: work            json    array of {role, tier, priority, payload, key, workflow_id, delay_ms, run_at}
 -- row:   workflow_id     id?
@@ -21,8 +22,9 @@
 -- from the id inserted last. A number that attempts of another program name already is not given to a new workflow.
 begin immediate;
 update sqlite_sequence
-set seq = (select max(workflow_id) from workflow_attempts)
-where name = 'workflows' and seq < (select max(workflow_id) from workflow_attempts);
+set seq = (select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904)
+where name = 'workflows'
+  and seq < (select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904);
 update workflows
 set status = 'ACTIVE', updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id in (
@@ -36,7 +38,8 @@ where workflow_id in (
     where (item.key is null or item.turn = 1 and not exists (
         select 1 from workflow_attempts as a
         where a.key = item.key
-          and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+          and (a.status in ('pending', 'scheduled', 'in_progress')
+               or a.status = 'failed' and a.outcome = 'worker-internal-error')))
       and not exists (
         select 1
         from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
@@ -54,7 +57,8 @@ with item as (
   where (item.key is null or item.turn = 1 and not exists (
       select 1 from workflow_attempts as a
       where a.key = item.key
-        and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+        and (a.status in ('pending', 'scheduled', 'in_progress')
+             or a.status = 'failed' and a.outcome = 'worker-internal-error')))
     and not exists (
       select 1
       from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
@@ -72,7 +76,8 @@ with item as (
   where (item.key is null or item.turn = 1 and not exists (
       select 1 from workflow_attempts as a
       where a.key = item.key
-        and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+        and (a.status in ('pending', 'scheduled', 'in_progress')
+             or a.status = 'failed' and a.outcome = 'worker-internal-error')))
     and not exists (
       select 1
       from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
@@ -98,7 +103,8 @@ with item as (
   select item.*, a.attempt_id as holder_id, changes() > 0 and (item.key is null
            or item.turn = 1 and a.attempt_id > last_insert_rowid() - changes()) as created
   from item left join workflow_attempts as a on a.key = item.key
-    and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')
+    and (a.status in ('pending', 'scheduled', 'in_progress')
+         or a.status = 'failed' and a.outcome = 'worker-internal-error')
 ), placed as (
   select *, case when created
     then last_insert_rowid() + 1 - row_number() over (partition by created order by position desc)

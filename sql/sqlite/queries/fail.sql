@@ -1,8 +1,8 @@
 -- name: fail :many
 --
--- Ends a lease with failure. For good, which makes the workflow FAILED; or with a retry, a new attempt of the same work
--- with the next attempt_number; or, when the outcome is worker-internal-error, so that reap gives it another pickup.
--- The owner's name stays on the failed attempt.
+-- Ends a lease with failure. For good, which makes the workflow FAILED; or with a retry, a new attempt of the same
+-- work with the next attempt_number; or, when the outcome is worker-internal-error, so that reap gives it another
+-- pickup. The owner's name stays on the failed attempt.
 --
 -- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes.
 --

@@ -1,7 +1,7 @@
 -- name: heartbeat :many
 --
--- Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still held.
--- Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
+-- Keeps leases alive, as many as wanted in one statement, and says for each, in the order given, whether it is still
+-- held. Only a lease that is held is touched: same attempt, same instance, same fencing token, in_progress.
 --
 -- param: leases          json    array of {attempt_id, instance_id, fencing_token}
 -- row:   held            bool

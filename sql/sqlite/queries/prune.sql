@@ -1,17 +1,18 @@
 -- name: prune :many
 --
--- Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all their
--- attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending, scheduled or
--- in progress. The rows add up to the numbers deleted.
+-- Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
+-- their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
+-- scheduled or in progress. The rows add up to the numbers deleted.
 --
 -- param: older_than_ms   ms
 -- param: max_pruned      int?    how many workflows at the most; null: all
 -- row:   workflows       int
 -- row:   attempts        int
 --
--- In this dialect: attempts go first, and then the workflows that have none left: time moves between the two. A
--- table that the older program made without autoincrement would give the highest id again once it is deleted, so
--- there that attempt stays.
+-- In this dialect: attempts go first, and then the workflows that have none left: time moves between the two.
+-- created_at is asked only to walk the index up to there, whatever the offset it is written with. A table that the
+-- older program made without autoincrement would give the highest id again once it is deleted, so there that attempt
+-- stays.
 begin immediate;
 delete from workflow_attempts
 where workflow_id in (

@@ -1,14 +1,14 @@
 -- name: reap :many
 --
--- Takes back what went silent: leases without a sign of life for longer than stale_after_ms, and attempts whose worker
--- broke (failed with worker-internal-error, workflow ACTIVE). Each counts one pickup and gets a new fencing token. Below
--- max_pickups it is pending again at its old place; at max_pickups it fails with attempt-pickup-exhausted and its workflow
--- is STUCK. So does a pending attempt that another program pushed to the limit. Scheduled attempts that are due become
--- pending as well.
+-- Takes back what went silent: leases without a sign of life for longer than stale_after_ms, and attempts whose
+-- worker broke (failed with worker-internal-error, workflow ACTIVE). Each counts one pickup and gets a new fencing
+-- token. Below max_pickups it is pending again at its old place; at max_pickups it fails with
+-- attempt-pickup-exhausted and its workflow is STUCK. So does a pending attempt that another program pushed to the
+-- limit. Scheduled attempts that are due become pending as well.
 --
 -- Any number of reapers may run at once: each attempt is counted once, rows in use are left for the next round, and
--- nothing is waited for. The last sign of life is the heartbeat, else the time of the claim, else of the start, else of
--- creation.
+-- nothing is waited for. The last sign of life is the heartbeat, else the time of the claim, else of the start, else
+-- of creation.
 --
 -- param: stale_after_ms  ms
 -- param: max_pickups     int

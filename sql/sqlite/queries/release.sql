@@ -1,7 +1,7 @@
 -- name: release :many
 --
--- Hands an attempt back unharmed: pending again at its old place, not counted as a pickup. The fencing token rises, so that
--- the lease that ended here can never act again.
+-- Hands an attempt back unharmed: pending again at its old place, not counted as a pickup. The fencing token rises,
+-- so that the lease that ended here can never act again.
 --
 -- Acts only while the lease is held, and then gives one row; otherwise none, and nothing changes.
 --

@@ -1,10 +1,10 @@
 -- name: retry :one
 --
--- An operator's word that a STUCK workflow may go on: it is ACTIVE, and its exhausted attempts are pending again with a
--- pickup_count of 0. Their fencing tokens go on rising.
+-- An operator's word that a STUCK workflow may go on: it is ACTIVE, and its exhausted attempts are pending again with
+-- a pickup_count of 0. Their fencing tokens go on rising.
 --
--- done is false and nothing changes when the workflow is not STUCK (status says what it is, null: there is none), or when
--- an attempt that is open elsewhere has the key of an exhausted one (key says which).
+-- done is false and nothing changes when the workflow is not STUCK (status says what it is, null: there is none), or
+-- when an attempt that is open elsewhere has the key of an exhausted one (key says which).
 --
 -- param: workflow_id     id
 -- row:   done            bool
@@ -27,7 +27,8 @@ with exhausted as (
          or exists (
            select 1 from workflow_attempts as a
            where a.key = e.key
-             and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')))
+             and (a.status in ('pending', 'scheduled', 'in_progress')
+                  or a.status = 'failed' and a.outcome = 'worker-internal-error')))
   limit 1
 )
 select coalesce((select status from workflow) = 'STUCK', 0) and not exists (select 1 from taken) as done,
@@ -49,7 +50,8 @@ where workflow_id = (select workflow_id from workflows where workflow_id = cast(
        or exists (
          select 1 from workflow_attempts as a
          where a.key = e.key
-           and (a.status in ('pending', 'scheduled', 'in_progress') or a.status = 'failed' and a.outcome = 'worker-internal-error')));
+           and (a.status in ('pending', 'scheduled', 'in_progress')
+                or a.status = 'failed' and a.outcome = 'worker-internal-error')));
 update workflows
 set status = 'ACTIVE', stuck_reason = null, updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id = cast(:workflow_id as integer) and status = 'STUCK'

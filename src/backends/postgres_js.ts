@@ -1,0 +1,30 @@
+/**
+ * postgres.js as it is seen from here: by its shape.
+ *
+ * @module
+ */
+
+/** The part of a postgres.js `Sql` or `TransactionSql` that is called. Its own types are not used: nobody needs the package. */
+export interface PostgresJs {
+  unsafe(text: string, params?: (string | null)[], options?: { prepare?: boolean }): PromiseLike<readonly unknown[]>;
+}
+
+/** A pool that can begin a transaction; a transaction has no `begin`. */
+export interface PostgresJsPool extends PostgresJs {
+  begin<T>(options: string, work: (transaction: PostgresJs) => Promise<T>): Promise<unknown>;
+}
+
+/** Whether this is postgres.js, by its shape: two copies of a package have two classes. */
+export function isPostgresJs(connection: unknown): connection is PostgresJs {
+  return typeof connection === "function" && typeof (connection as unknown as PostgresJs).unsafe === "function";
+}
+
+/** Whether transactions can be begun on it. One that is begun has savepoints. */
+export function isPool(sql: PostgresJs | PostgresJsPool): sql is PostgresJsPool {
+  return "begin" in sql && typeof sql.begin === "function" && !("savepoint" in sql);
+}
+
+/** An identifier in double quotes. */
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
