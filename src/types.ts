@@ -50,7 +50,9 @@ export type NewWork<P extends object = Payloads> = {
 
 /** What became of one item of work. */
 export interface Enqueued {
+  /** The workflow made or joined. */
   workflowId: string;
+  /** The attempt made, or the one that has the key. */
   attemptId: string;
   /** False when an attempt that is still open has the same key: then the ids are its ids. */
   created: boolean;
@@ -58,8 +60,11 @@ export interface Enqueued {
 
 /** What proves that an attempt is held: the part of a claim that `heartbeat`, `complete`, `fail` and `release` need. */
 export interface Lease {
+  /** The attempt. */
   attemptId: Id;
+  /** Who claimed it. */
   instanceId: string;
+  /** The number that the claim got: any later lease of the attempt has a higher one. */
   fencingToken: Id;
 }
 
@@ -100,8 +105,11 @@ export type DequeueResult<P extends object = Payloads, R extends Role<P> = Role<
 
 /** An attempt that the reaper took back. */
 export interface Reaped {
+  /** The attempt. */
   attemptId: string;
+  /** Its workflow. */
   workflowId: string;
+  /** Its role. */
   role: string;
   /** With this pickup. */
   pickupCount: number;
@@ -111,11 +119,17 @@ export interface Reaped {
 
 /** How one role stands. */
 export interface RoleStats {
+  /** The role. */
   role: string;
+  /** Attempts that can be claimed. */
   pending: number;
+  /** Attempts that wait for their time. */
   scheduled: number;
+  /** Attempts that somebody holds. */
   inProgress: number;
+  /** Attempts that ended well. */
   succeeded: number;
+  /** Attempts that failed, exhausted ones too. */
   failed: number;
   /** Age in milliseconds of the oldest pending attempt; null when there is none. */
   oldestPendingMs: number | null;
@@ -125,6 +139,7 @@ export interface RoleStats {
 
 /** How the queue stands, see {@linkcode Queue.stats}. */
 export interface Stats {
+  /** By name of the role. */
   roles: RoleStats[];
   /** How many workflows are STUCK. */
   stuck: number;

@@ -8,7 +8,9 @@ import type { Query } from "../query.ts";
 
 /** The version of the tables before and after a migration; 0: there were none. */
 export interface Migrated {
+  /** Before. */
   from: number;
+  /** After: the version of this code. */
   to: number;
 }
 

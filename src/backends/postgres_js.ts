@@ -6,11 +6,13 @@
 
 /** The part of a postgres.js `Sql` or `TransactionSql` that is called. Its own types are not used: nobody needs the package. */
 export interface PostgresJs {
+  /** Runs a text with its parameters. */
   unsafe(text: string, params?: (string | null)[], options?: { prepare?: boolean }): PromiseLike<readonly unknown[]>;
 }
 
 /** A pool that can begin a transaction; a transaction has no `begin`. */
 export interface PostgresJsPool extends PostgresJs {
+  /** Runs `work` in a transaction. */
   begin<T>(options: string, work: (transaction: PostgresJs) => Promise<T>): Promise<unknown>;
 }
 
