@@ -415,20 +415,24 @@ set status = 'in_progress', fencing_token = fencing_token + 1, locked_by_instanc
     started_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where attempt_id = (
   select head.attempt_id
-  from (select distinct value as role from json_each(:roles)) as wanted
-  cross join workflow_attempts as head on head.attempt_id = (
-    select a.attempt_id
-    from workflow_attempts as a indexed by workflow_attempts_pending
-    where a.status = 'pending' and a.role = wanted.role and coalesce(a.pickup_count, 0) < cast(:max_pickups as integer)
-    order by a.priority, a.created_at, a.attempt_id
-    limit 1)
-  order by head.priority, head.created_at, head.attempt_id
+  from (
+    select (select a.attempt_id
+            from workflow_attempts as a indexed by workflow_attempts_pending
+            where a.status = 'pending' and a.role = wanted.role
+              and coalesce(a.pickup_count, 0) < cast(:max_pickups as integer)
+            order by a.priority, a.created_at, a.attempt_id
+            limit 1) as attempt_id
+    from (select distinct value as role from json_each(:roles)) as wanted
+  ) as head
+  where head.attempt_id is not null
+  order by (select a.priority from workflow_attempts as a where a.attempt_id = head.attempt_id),
+           (select a.created_at from workflow_attempts as a where a.attempt_id = head.attempt_id), head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
           tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
           locked_by_instance as instance_id,
           cast(fencing_token as text) as fencing_token`,
-      params: ["instance_id", "roles", "max_pickups"],
+      params: ["instance_id", "max_pickups", "roles"],
       rows: true,
     },
     {
@@ -632,7 +636,7 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
   left join lateral (
     select a.attempt_id, a.workflow_id
     from "@schema".workflow_attempts as a
-    where a.key = listed.key
+    where listed.key is not null and a.key = listed.key
       and (a.status in ('pending', 'scheduled', 'in_progress')
            or a.status = 'failed' and a.outcome = 'worker-internal-error')
     limit 1
@@ -958,11 +962,15 @@ export const heartbeat: Query<HeartbeatParams, HeartbeatRow> = {
   from rows from (jsonb_to_recordset(cast(cast($1 as text) as jsonb)) as (attempt_id bigint, instance_id text, fencing_token bigint))
        with ordinality as listed (attempt_id, instance_id, fencing_token, position)
 ), held as materialized (
-  select lease.position, a.attempt_id
-  from lease join "@schema".workflow_attempts as a on a.attempt_id = lease.attempt_id
-  where a.status = 'in_progress' and a.locked_by_instance = lease.instance_id and a.fencing_token = lease.fencing_token
-  order by a.attempt_id
-  for update of a
+  select asked.position, a.attempt_id
+  from (select * from lease order by attempt_id) as asked
+  cross join lateral (
+    select a.attempt_id
+    from "@schema".workflow_attempts as a
+    where a.attempt_id = asked.attempt_id and a.status = 'in_progress'
+      and a.locked_by_instance = asked.instance_id and a.fencing_token = asked.fencing_token
+    for update of a
+  ) as a
 ), beat as (
   update "@schema".workflow_attempts as a
   set lock_heartbeat_at = clock_timestamp()
@@ -1138,7 +1146,10 @@ export const reap: Query<ReapParams, ReapRow> = {
 ), due as materialized (
   select a.attempt_id
   from "@schema".workflow_attempts as a
-  where a.status = 'scheduled' and (a.run_at is null or a.run_at <= (select now from stamp))
+  where coalesce(a.status, '') = 'scheduled' and a.attempt_id = any (array(
+    select s.attempt_id from "@schema".workflow_attempts as s where s.status = 'scheduled' and s.run_at <= (select now from stamp)
+    union all
+    select s.attempt_id from "@schema".workflow_attempts as s where s.status = 'scheduled' and s.run_at is null))
   order by a.attempt_id
   limit cast(cast($2 as text) as bigint)
   for update of a skip locked
@@ -1623,7 +1634,7 @@ begin
     select from pg_attribute c
     where c.attrelid = to_regclass(format('%I.%I', current_schema(), wanted.table_name))
       and c.attname = wanted.column_name and not c.attisdropped
-      and format_type(c.atttypid, null) = any (cast(wanted.types as text[])))
+      and c.atttypid = any (cast(wanted.types as regtype[])))
   limit 1;
   if fault is not null then
     raise exception 'a table of another program is in the way: column % is missing or of another type', fault

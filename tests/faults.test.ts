@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { PostgresJsPool } from "../mod.ts";
-import { createQueue } from "../mod.ts";
+import postgres from "postgres";
+import { createQueue, type PostgresJsPool } from "../mod.ts";
+import type { Statement } from "../src/query.ts";
+import { dequeue } from "../src/sql.gen.ts";
 import { openSqlite } from "../src/sqlite.ts";
 import { backends } from "./support/backends.ts";
 import { temporaryFolder } from "./support/temp.ts";
@@ -36,6 +38,44 @@ describe("sqlite file · faults", () => {
     other.exec("rollback");
     db.close();
     other.close();
+  });
+
+  test("many calls that wait for one lock leave the event loop alive", async () => {
+    const path = `${temporaryFolder()}/queue.db`;
+    const [db, other] = [await openSqlite(path), await openSqlite(path)];
+    const queue = createQueue(db);
+    await queue.migrate();
+    other.exec("begin immediate");
+    const all = Promise.all(Array.from({ length: 60 }, () => queue.enqueue({ role: "builder" })));
+    let longest = 0;
+    let last = performance.now();
+    const probe = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    clearInterval(probe);
+    other.exec("commit");
+    await all;
+    assert.ok(longest < 600, `blocked for ${longest} ms`);
+    db.close();
+    other.close();
+  });
+
+  test("dequeue() searches by index also with statistics of a nearly empty table", async () => {
+    const db = await openSqlite(":memory:");
+    const queue = createQueue(db);
+    await queue.migrate();
+    await queue.enqueue({ role: "builder" });
+    const claim = await queue.dequeue({ roles: ["builder"] });
+    if (claim.acquired) await queue.complete(claim);
+    db.run("analyze");
+    const [{ text }] = dequeue.sqlite as [Statement];
+    const plan = db.query(`explain query plan ${text}`).all({ roles: "[]", instance_id: "", max_pickups: 3 });
+    const details = plan.map((step) => String(step["detail"]));
+    assert.ok(details.some((detail) => detail.includes("workflow_attempts_pending (role=?)")), details.join("\n"));
+    assert.deepEqual(details.filter((detail) => /^SCAN (workflow_attempts|a|head)\b.*(INDEX|attempts)/.test(detail)), []);
+    db.close();
   });
 
   test("dequeue() hands out a payload of another program that is no JSON as its text", async () => {
@@ -102,6 +142,20 @@ for (const backend of backends.filter(({ dialect }) => dialect === "postgres")) 
       });
       await failed;
       assert.deepEqual(await opened.sql("select status from workflows"), [{ status: "FAILED" }]);
+    });
+
+    test("a reserved connection is refused, which cannot tell whether a transaction is open", async () => {
+      const opened = await backend.open();
+      const reserved = await (opened.connection as postgres.Sql).reserve();
+      assert.throws(() => createQueue(reserved), { code: "unsupported_connection" });
+      reserved.release();
+    });
+
+    test("migrate() knows its tables under quote_all_identifiers", async () => {
+      const opened = await backend.open();
+      const sql = postgres(String(opened.address), { max: 1, connection: { quote_all_identifiers: "on" } as object });
+      assert.deepEqual(await createQueue(sql, { schema: String(opened.schema) }).migrate(), { from: 0, to: 1 });
+      await sql.end();
     });
 
     test("using() refuses the pool, which is no transaction", async () => {

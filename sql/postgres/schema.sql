@@ -111,7 +111,7 @@ begin
     select from pg_attribute c
     where c.attrelid = to_regclass(format('%I.%I', current_schema(), wanted.table_name))
       and c.attname = wanted.column_name and not c.attisdropped
-      and format_type(c.atttypid, null) = any (cast(wanted.types as text[])))
+      and c.atttypid = any (cast(wanted.types as regtype[])))
   limit 1;
   if fault is not null then
     raise exception 'a table of another program is in the way: column % is missing or of another type', fault

@@ -6,7 +6,7 @@
 
 import { explainPostgres, isCollision, isSerializationFailure } from "../driver_errors.ts";
 import { SkiplockedError } from "../errors.ts";
-import type { Query, Statement } from "../query.ts";
+import type { Query } from "../query.ts";
 import { decodeRows, textParams } from "../rows.ts";
 import { jitteredWait } from "../wait.ts";
 import type { Backend } from "./backend.ts";
@@ -15,6 +15,10 @@ import { isPostgresJs, isPool, type PostgresJs, type PostgresJsPool, quoteIdenti
 
 // Several statements need to see what was committed between them. The role's default may be another level.
 const ISOLATION = "isolation level read committed";
+
+// Planned once for a connection: planning takes as long as running them. All others are planned each time, for the tables as
+// they are by then: a plan that was made for small tables reads all of the big ones.
+const FREQUENT: ReadonlySet<string> = new Set(["dequeue", "dequeue_many", "enqueue", "complete", "fail", "release"]);
 
 // Collisions are over in milliseconds; ten rounds wait two seconds at the most.
 const MAX_RETRIES = 10;
@@ -35,8 +39,8 @@ export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string
   async function run<Params, Row>(query: Query<Params, Row>, params: Params): Promise<Row[]> {
     const alone = query.postgres.length === 1;
     const rows = await owned((again) => {
-      if (alone && !again && !isolate) return execute(sql, query.postgres, params);
-      return begin((transaction) => execute(transaction, query.postgres, params));
+      if (alone && !again && !isolate) return execute(sql, query, params);
+      return begin((transaction) => execute(transaction, query, params));
     });
     return decodeRows(query, rows);
   }
@@ -73,10 +77,11 @@ export function postgresBackend(sql: PostgresJs | PostgresJsPool, schema: string
     return pool === null ? work(sql) : await pool.begin(ISOLATION, work) as T;
   }
 
-  async function execute(on: PostgresJs, statements: readonly Statement[], params: unknown): Promise<unknown[]> {
+  async function execute<Params>(on: PostgresJs, query: Query<Params>, params: Params): Promise<unknown[]> {
+    const prepare = FREQUENT.has(query.name);
     const rows: unknown[] = [];
-    for (const statement of statements) {
-      const some = await on.unsafe(qualify(statement.text), textParams(statement.params, params), { prepare: true });
+    for (const statement of query.postgres) {
+      const some = await on.unsafe(qualify(statement.text), textParams(statement.params, params), { prepare });
       if (statement.rows) rows.push(...some);
     }
     return rows;

@@ -16,9 +16,13 @@ export interface PostgresJsPool extends PostgresJs {
   begin<T>(options: string, work: (transaction: PostgresJs) => Promise<T>): Promise<unknown>;
 }
 
-/** Whether this is postgres.js, by its shape: two copies of a package have two classes. */
+/**
+ * Whether this is a pool or a transaction of postgres.js, by its shape: two copies of a package have two classes. A reserved
+ * connection is neither: it cannot tell whether a transaction is open on it.
+ */
 export function isPostgresJs(connection: unknown): connection is PostgresJs {
-  return typeof connection === "function" && typeof (connection as unknown as PostgresJs).unsafe === "function";
+  const { unsafe } = (connection ?? {}) as Partial<PostgresJs>;
+  return typeof connection === "function" && typeof unsafe === "function" && ("begin" in connection || "savepoint" in connection);
 }
 
 /** Whether transactions can be begun on it. One that is begun has savepoints. */

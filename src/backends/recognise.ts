@@ -18,7 +18,7 @@ export type Connection = PostgresJs | PostgresJsPool | SqliteHandle;
 export function recognise(connection: unknown, schema: string | undefined): Backend {
   if (isPostgresJs(connection)) return postgresBackend(connection, schema ?? "public");
   if (!isSqlite(connection)) {
-    const message = `Cannot create a queue on ${describe(connection)}: pass an open postgres.js connection (a function with "unsafe"), ` +
+    const message = `Cannot create a queue on ${describe(connection)}: pass an open postgres.js connection (a function with "unsafe" and "begin", or the transaction it gives; not a reserved connection), ` +
       `or a SQLite handle (an object with "prepare", "exec" and "inTransaction": better-sqlite3, bun:sqlite, openSqlite)`;
     throw new SkiplockedError("unsupported_connection", message);
   }

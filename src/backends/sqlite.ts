@@ -6,7 +6,7 @@
  * @module
  */
 
-import { explainSqlite } from "../driver_errors.ts";
+import { explainSqlite, isBusy } from "../driver_errors.ts";
 import { SkiplockedError } from "../errors.ts";
 import type { Query, Statement } from "../query.ts";
 import { decodeRows, namedParams } from "../rows.ts";
@@ -19,15 +19,18 @@ import { isSqlite, type SqliteHandle, type SqliteStatement } from "./sqlite_hand
 // How long SQLite itself waits for a lock, standing in the way of everything else that this process does.
 const BLOCKING_MS = 20;
 
-// Prepared once for a handle, whoever uses it.
-const prepared = new WeakMap<SqliteHandle, Map<string, SqliteStatement>>();
+// After a lock was met, for how long the next tries do not wait in SQLite at all.
+const CROWDED_MS = 500;
+
+// What all queues on a handle share: prepared statements, and when a lock was last in the way.
+const handles = new WeakMap<SqliteHandle, { statements: Map<string, SqliteStatement>; busyAt: number }>();
 
 /**
  * @param db The caller's handle. When it is in a transaction, that is joined by a savepoint.
  */
 export function sqliteBackend(db: SqliteHandle): Backend {
-  const statements = prepared.get(db) ?? new Map<string, SqliteStatement>();
-  prepared.set(db, statements);
+  const shared = handles.get(db) ?? { statements: new Map<string, SqliteStatement>(), busyAt: -Infinity };
+  handles.set(db, shared);
 
   const backend: Backend = {
     dialect: "sqlite",
@@ -63,8 +66,8 @@ export function sqliteBackend(db: SqliteHandle): Backend {
   }
 
   function prepare(text: string): SqliteStatement {
-    let statement = statements.get(text);
-    if (statement === undefined) statements.set(text, statement = db.prepare(text));
+    let statement = shared.statements.get(text);
+    if (statement === undefined) shared.statements.set(text, statement = db.prepare(text));
     return statement;
   }
 
@@ -103,12 +106,17 @@ export function sqliteBackend(db: SqliteHandle): Backend {
     };
   }
 
-  // The handle is the caller's: it gets its own timeout back before anybody else can use it.
+  // The handle is the caller's: it gets its own timeout back before anybody else can use it. Many calls may wait for one lock
+  // at once: only the first of them lets SQLite wait.
   function withShortTimeout<T>(work: () => T): T {
     const before = Number(Object.values(prepare("pragma busy_timeout").all()[0] as object)[0]);
-    prepare(`pragma busy_timeout = ${BLOCKING_MS}`).all();
+    const timeout = performance.now() - shared.busyAt < CROWDED_MS ? 0 : BLOCKING_MS;
+    prepare(`pragma busy_timeout = ${timeout}`).all();
     try {
       return work();
+    } catch (error) {
+      if (isBusy(error)) shared.busyAt = performance.now();
+      throw error;
     } finally {
       prepare(`pragma busy_timeout = ${before}`).all();
     }

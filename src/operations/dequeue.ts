@@ -30,7 +30,8 @@ export async function dequeueMany<P extends object, R extends Role<P>>(
   const max_claims = check.wholeNumber(ACTION, "limit", options.limit, 1);
   if (params.roles === "[]") return [];
   const rows = await backend.run(sql.dequeueMany, { ...params, max_claims });
-  return rows.sort(byQueueOrder).map((row) => toClaim<P, R>(row));
+  if (backend.dialect === "sqlite") rows.sort(byQueueOrder);
+  return rows.map((row) => toClaim<P, R>(row));
 }
 
 function claimParams(settings: Settings, options: DequeueOptions) {

@@ -104,7 +104,7 @@ export function creating(backend: BackendUnderTest): void {
         ? Object.assign(count, { unsafe: count, begin: count, end: count, query: count })
         : { prepare: count, exec: count, close: count, inTransaction: false };
       const queue = createQueue(fake as unknown as Connection);
-      const transaction = backend.dialect === "postgres" ? Object.assign(() => count(), { unsafe: count }) : fake;
+      const transaction = backend.dialect === "postgres" ? Object.assign(() => count(), { unsafe: count, savepoint: count }) : fake;
       assert.ok(queue.using(transaction as unknown as Connection));
       assert.equal(calls, 0);
     });

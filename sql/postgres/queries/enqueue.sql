@@ -32,7 +32,7 @@ with work as materialized (
   left join lateral (
     select a.attempt_id, a.workflow_id
     from workflow_attempts as a
-    where a.key = listed.key
+    where listed.key is not null and a.key = listed.key
       and (a.status in ('pending', 'scheduled', 'in_progress')
            or a.status = 'failed' and a.outcome = 'worker-internal-error')
     limit 1

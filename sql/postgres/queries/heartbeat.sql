@@ -13,11 +13,15 @@ with lease as materialized (
   from rows from (jsonb_to_recordset(cast(:leases as jsonb)) as (attempt_id bigint, instance_id text, fencing_token bigint))
        with ordinality as listed (attempt_id, instance_id, fencing_token, position)
 ), held as materialized (
-  select lease.position, a.attempt_id
-  from lease join workflow_attempts as a on a.attempt_id = lease.attempt_id
-  where a.status = 'in_progress' and a.locked_by_instance = lease.instance_id and a.fencing_token = lease.fencing_token
-  order by a.attempt_id
-  for update of a
+  select asked.position, a.attempt_id
+  from (select * from lease order by attempt_id) as asked
+  cross join lateral (
+    select a.attempt_id
+    from workflow_attempts as a
+    where a.attempt_id = asked.attempt_id and a.status = 'in_progress'
+      and a.locked_by_instance = asked.instance_id and a.fencing_token = asked.fencing_token
+    for update of a
+  ) as a
 ), beat as (
   update workflow_attempts as a
   set lock_heartbeat_at = clock_timestamp()

@@ -28,7 +28,10 @@ with stamp as materialized (
 ), due as materialized (
   select a.attempt_id
   from workflow_attempts as a
-  where a.status = 'scheduled' and (a.run_at is null or a.run_at <= (select now from stamp))
+  where coalesce(a.status, '') = 'scheduled' and a.attempt_id = any (array(
+    select s.attempt_id from workflow_attempts as s where s.status = 'scheduled' and s.run_at <= (select now from stamp)
+    union all
+    select s.attempt_id from workflow_attempts as s where s.status = 'scheduled' and s.run_at is null))
   order by a.attempt_id
   limit cast(:max_reaped as bigint)
   for update of a skip locked

@@ -28,9 +28,9 @@
 -- row:   fencing_token   id?
 --
 -- In this dialect: one immediate write, so nobody else claims meanwhile and no row is ever held by others: the heads
--- of the listed roles are found by one index probe each, and the first of them is taken. The index is named, so that
--- no statistics can choose another way. The second statement speaks only when the first took nothing; then whatever
--- is pending is over the limit.
+-- of the listed roles are found by one index probe each, and the first of them is taken. The index is named and
+-- nothing is joined, so that no statistics can choose another way. The second statement speaks only when the first
+-- took nothing; then whatever is pending is over the limit.
 begin immediate;
 update workflow_attempts
 set status = 'in_progress', fencing_token = fencing_token + 1, locked_by_instance = cast(:instance_id as text),
@@ -39,14 +39,18 @@ set status = 'in_progress', fencing_token = fencing_token + 1, locked_by_instanc
     started_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where attempt_id = (
   select head.attempt_id
-  from (select distinct value as role from json_each(:roles)) as wanted
-  cross join workflow_attempts as head on head.attempt_id = (
-    select a.attempt_id
-    from workflow_attempts as a indexed by workflow_attempts_pending
-    where a.status = 'pending' and a.role = wanted.role and coalesce(a.pickup_count, 0) < cast(:max_pickups as integer)
-    order by a.priority, a.created_at, a.attempt_id
-    limit 1)
-  order by head.priority, head.created_at, head.attempt_id
+  from (
+    select (select a.attempt_id
+            from workflow_attempts as a indexed by workflow_attempts_pending
+            where a.status = 'pending' and a.role = wanted.role
+              and coalesce(a.pickup_count, 0) < cast(:max_pickups as integer)
+            order by a.priority, a.created_at, a.attempt_id
+            limit 1) as attempt_id
+    from (select distinct value as role from json_each(:roles)) as wanted
+  ) as head
+  where head.attempt_id is not null
+  order by (select a.priority from workflow_attempts as a where a.attempt_id = head.attempt_id),
+           (select a.created_at from workflow_attempts as a where a.attempt_id = head.attempt_id), head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
           tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
