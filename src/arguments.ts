@@ -111,11 +111,27 @@ function isZonedTime(value: string): boolean {
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
 }
 
-/** An options object, or nothing where that is allowed. */
-export function options<T extends object>(action: string, value: T | undefined): Partial<T> {
+/** An options object with known names only, or nothing: a misspelt option would be ignored without a word. */
+export function options<T extends object>(
+  action: string,
+  value: T | undefined,
+  known: readonly (keyof T & string)[],
+  argument: string = "options",
+): Partial<T> {
   if (value === undefined) return {};
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw invalid(action, "options", "an object", value);
+  // An error is an object as well: `fail(claim, error)` would lose it.
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Error) {
+    throw invalid(action, argument, `an object of ${known.join(", ")}`, value);
+  }
+  refuseUnknown(action, value, known);
+  return value;
+}
+
+/** Refuses an object that has other names. */
+export function refuseUnknown(action: string, value: object, known: readonly string[]): void {
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new SkiplockedError("invalid_argument", `Cannot ${action}: there is no ${show(unknown)}, only ${known.join(", ")}`);
 }
 
 /** Whether text has no NUL, which Postgres refuses and some SQLite drivers cut at, and no half of a character. */
@@ -129,7 +145,8 @@ export function show(value: unknown): string {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return "a function";
   if (Array.isArray(value)) return `an array of ${value.length}`;
-  if (value instanceof Date) return "an invalid or distant Date";
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : `the Date ${value.toISOString()}`;
+  if (value instanceof Error) return "an Error";
   return typeof value === "object" && value !== null ? "an object" : String(value);
 }
 

@@ -19,6 +19,7 @@ import type { Settings } from "./settings.ts";
 import type { Enqueued, Lease, NewWork, Payloads } from "./types.ts";
 
 const ACTION = "create a queue";
+const OPTIONS = ["schema", "instanceId", "maxPickups", "staleAfterMs"] as const;
 const DEFAULT_STALE_AFTER_MS = 60_000;
 
 /**
@@ -45,7 +46,7 @@ const DEFAULT_STALE_AFTER_MS = 60_000;
  * ```
  */
 export function createQueue<P extends object = Payloads>(connection: Connection, options?: QueueOptions): Queue<P> {
-  const { schema, instanceId, maxPickups, staleAfterMs } = check.options(ACTION, options);
+  const { schema, instanceId, maxPickups, staleAfterMs } = check.options(ACTION, options, OPTIONS);
   return queueOn(recognise(connection, schema === undefined ? undefined : check.schemaName(schema)), {
     instanceId: instanceId === undefined ? newInstanceId() : check.name(ACTION, "instanceId", instanceId),
     maxPickups: maxPickups === undefined ? defaultMaxPickups() : check.wholeNumber(ACTION, "maxPickups", maxPickups, 1),

@@ -18,7 +18,8 @@ export interface Queue<P extends object = Payloads> {
 
   /**
    * Makes the tables, or brings them to the version of this code. Any number of processes may call it at once; it does
-   * nothing when there is nothing to do, and takes over a `workflow_attempts` of the older program with all its rows.
+   * nothing when there is nothing to do, and takes over a `workflow_attempts` of the older program with all its rows. On
+   * Postgres it makes the schema too, if that is missing.
    *
    * @returns The version before (0: there were no tables) and after.
    * @throws {SkiplockedError} `schema_too_new`, `schema_conflict`.

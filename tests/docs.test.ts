@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -21,6 +22,25 @@ describe("documentation", () => {
       assert.equal(status, 0, worker.stderr);
     });
   }
+});
+
+describe("documentation of the SQL by hand", () => {
+  const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/```sh\n(cd sql\/[\s\S]*?)```/g)].map((match) => String(match[1]));
+
+  it("runs the shell's blocks as they are printed", { skip: process.env.DATABASE_URL ? false : "no DATABASE_URL" }, async () => {
+    assert.equal(blocks.length, 2);
+    const url = new URL(await databaseUrl());
+    const env = { ...process.env, PGHOST: url.hostname, PGPORT: url.port, PGUSER: url.username, PGDATABASE: url.pathname.slice(1) };
+    for (const block of blocks) {
+      const script = block.replaceAll("/tmp/queue.db", join(folder, "by_hand.db"));
+      const { stdout, stderr, status } = spawnSync("bash", ["-e", "-c", script], { cwd: root, env, encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+      assert.doesNotMatch(stdout + stderr, /no_pending_eligible|parameter CMD|error/i);
+      assert.match(stdout, /acme\/web/);
+      // Of stats: one attempt of the role, which succeeded.
+      assert.match(stdout, /builder[ |]+0[ |]+0[ |]+0[ |]+1[ |]+0/);
+    }
+  });
 });
 
 function examples(): { name: string; code: string }[] {

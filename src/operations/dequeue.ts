@@ -34,8 +34,8 @@ export async function dequeueMany<P extends object, R extends Role<P>>(
   return rows.map((row) => toClaim<P, R>(row));
 }
 
-function claimParams(settings: Settings, options: DequeueOptions) {
-  const { roles, instanceId, maxPickups } = check.options(ACTION, options);
+function claimParams(settings: Settings, options: DequeueOptions & { limit?: number }) {
+  const { roles, instanceId, maxPickups } = check.options(ACTION, options, ["roles", "instanceId", "maxPickups", "limit"]);
   return {
     roles: JSON.stringify(check.roles(ACTION, roles)),
     instance_id: check.name(ACTION, "instanceId", instanceId ?? settings.instanceId),

@@ -26,7 +26,7 @@ export async function complete<P extends object>(
   lease: Lease,
   options: CompleteOptions<P> | undefined,
 ): Promise<void> {
-  const { outcome, result, next } = check.options("complete", options);
+  const { outcome, result, next } = check.options("complete", options, ["outcome", "result", "next"]);
   if (next !== undefined && !Array.isArray(next)) throw check.invalid("complete", "next", "an array of work", next);
   const params = {
     ...check.lease("complete", lease),
@@ -47,12 +47,12 @@ async function again(backend: Backend, params: sql.CompleteParams): Promise<sql.
 
 /** Ends a lease with failure; see `fail.sql`. */
 export async function fail(backend: Backend, lease: Lease, options: FailOptions | undefined): Promise<void> {
-  const { outcome, error, result, retry } = check.options("fail", options);
+  const { outcome, error, result, retry } = check.options("fail", options, ["outcome", "error", "result", "retry"]);
   if (outcome === EXHAUSTED) throw check.invalid("fail", "outcome", "left to the reaper when it says that", outcome);
   if (outcome === INTERNAL_ERROR && retry !== undefined) {
     throw check.invalid("fail", "retry", `left out with the outcome "${INTERNAL_ERROR}", which gets another pickup anyhow`, retry);
   }
-  const { delayMs, tier } = check.options("fail", retry);
+  const { delayMs, tier } = check.options("fail", retry, ["delayMs", "tier"], "retry");
   const rows = await backend.run(sql.fail, {
     ...check.lease("fail", lease),
     outcome: check.optionalText("fail", "outcome", outcome),

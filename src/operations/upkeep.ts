@@ -11,7 +11,7 @@ export async function reap(
   settings: Settings,
   options: ReapOptions | undefined,
 ): Promise<{ requeued: Reaped[]; stuck: Reaped[] }> {
-  const { staleAfterMs, maxPickups, limit } = check.options("reap", options);
+  const { staleAfterMs, maxPickups, limit } = check.options("reap", options, ["staleAfterMs", "maxPickups", "limit"]);
   const rows = await backend.run(sql.reap, {
     stale_after_ms: check.milliseconds("reap", "staleAfterMs", staleAfterMs ?? settings.staleAfterMs),
     max_pickups: check.wholeNumber("reap", "maxPickups", maxPickups ?? settings.maxPickups, 1),
@@ -55,7 +55,7 @@ export async function stats(backend: Backend): Promise<Stats> {
 
 /** Deletes what ended long ago; see `prune.sql`. */
 export async function prune(backend: Backend, options: PruneOptions): Promise<{ workflows: number; attempts: number }> {
-  const { olderThanMs, limit } = check.options("prune", options);
+  const { olderThanMs, limit } = check.options("prune", options, ["olderThanMs", "limit"]);
   const rows = await backend.run(sql.prune, {
     older_than_ms: check.milliseconds("prune", "olderThanMs", olderThanMs),
     max_pruned: limit === undefined ? null : check.wholeNumber("prune", "limit", limit, 1),

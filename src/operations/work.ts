@@ -18,10 +18,13 @@ export function encodeWork(action: string, list: readonly unknown[], joins: bool
   return `[${Array.from(list, (item) => encodeItem(action, item, joins)).join(",")}]`;
 }
 
+const FIELDS = ["role", "tier", "payload", "priority", "workflowId", "delayMs", "runAt", "key"];
+
 function encodeItem(action: string, item: unknown, joins: boolean): string {
   if (typeof item !== "object" || item === null || Array.isArray(item)) {
     throw check.invalid(action, "work", 'an object with a "role"', item);
   }
+  check.refuseUnknown(action, item, FIELDS);
   const { role, tier, payload, priority, workflowId, delayMs, runAt, key } = item as Partial<NewWork>;
   if (delayMs !== undefined && runAt !== undefined) throw check.invalid(action, "runAt", 'left out when "delayMs" is given', runAt);
   if (!joins && workflowId !== undefined) {
