@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import SqliteDatabase from "better-sqlite3";
 import postgres from "postgres";
 import { createQueue } from "../mod.ts";
-import { dequeue, dequeueMany } from "../src/sql.gen.ts";
+import { dequeue, dequeueMany, heartbeat, reap } from "../src/sql.gen.ts";
 import { createDatabase } from "./support/postgres_server.ts";
 
 const ROLES = Array.from({ length: 50 }, (_, place) => `r${place}`);
@@ -54,12 +54,11 @@ describe("postgres · plans", { skip: process.env["DATABASE_URL"] === undefined 
   }
 
   /** The plan of a query as it ran, rolled back. */
-  async function explain(query: typeof dequeue | typeof dequeueMany, roles: readonly string[], mode: string): Promise<PlanNode> {
+  async function explain(query: Pick<typeof dequeue, "postgres">, values: Record<string, unknown>, mode: string): Promise<PlanNode> {
     const [statement] = query.postgres;
     assert.ok(statement);
-    const values: Record<string, unknown> = { roles: JSON.stringify(roles), instance_id: "me", max_pickups: 3, max_claims: LIMIT };
-    const text = statement.text.replaceAll('"@schema"', "public");
-    const args = statement.params.map((name) => `'${values[name]}'`).join(", ");
+    const text = statement.text.replaceAll('"@schema"', "public").replaceAll('"@schema-literal"', "public");
+    const args = statement.params.map((name) => values[name] === null ? "null" : `'${values[name]}'`).join(", ");
     const rollback = new Error("rollback");
     let plan: PlanNode | undefined;
     await sql.begin(async (transaction) => {
@@ -80,7 +79,7 @@ describe("postgres · plans", { skip: process.env["DATABASE_URL"] === undefined 
         for (const count of [1, 5, 50]) {
           const mine = ROLES.slice(0, count);
           for (const roles of [mine, mine.map((role) => `nobody-${role}`)]) {
-            const plan = await explain(query, roles, mode);
+            const plan = await explain(query, { roles: JSON.stringify(roles), instance_id: "me", max_pickups: 3, max_claims: LIMIT }, mode);
             const what = `${query.name} for ${count} roles such as ${roles[0]}, ${mode} plan, ${label}`;
             const candidates = CANDIDATES[query.name as keyof typeof CANDIDATES];
             const claims = query === dequeue ? 1 : LIMIT;
@@ -117,6 +116,21 @@ describe("postgres · plans", { skip: process.env["DATABASE_URL"] === undefined 
     await assertFlat("behind others");
     await sql.unsafe("analyze workflow_attempts");
     await assertFlat("behind others, analysed");
+  });
+
+  test("reap reads leases and not what is finished or waits, heartbeat reads no leases of others", async () => {
+    const blocks = (plan: PlanNode) => plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    const reaping = { stale_after_ms: 3_600_000, max_pickups: 3, max_reaped: null };
+    const beating = { leases: JSON.stringify([{ attempt_id: 1, instance_id: "me", fencing_token: 0 }]) };
+    await empty();
+    await fill(100, "'r1'", "in_progress");
+    await fill(50_000, "'r1'", "succeeded");
+    await fill(50_000);
+    await sql.unsafe("analyze workflow_attempts");
+    for (const mode of ["custom", "generic"]) assert.ok(blocks(await explain(reap, reaping, mode)) < 300, `reap, ${mode}`);
+    await fill(30_000, "'r1'", "in_progress");
+    await sql.unsafe("update workflow_attempts set locked_by_instance = 'me' where attempt_id = 1; analyze workflow_attempts");
+    for (const mode of ["custom", "generic"]) assert.ok(blocks(await explain(heartbeat, beating, mode)) < 60, `heartbeat, ${mode}`);
   });
 
   // The plan that Postgres keeps is one for an empty table, until autovacuum analyses the full one.
