@@ -11,7 +11,7 @@ import { decodeRows, textParams } from "../rows.ts";
 import { jitteredWait } from "../wait.ts";
 import type { Backend } from "./backend.ts";
 import { migratePostgres } from "./migrate_postgres.ts";
-import { isPostgresJs, isPool, type PostgresJs, type PostgresJsPool, quoteIdentifier } from "./postgres_js.ts";
+import { isPool, isPostgresJs, type PostgresJs, type PostgresJsPool, quoteIdentifier } from "./postgres_js.ts";
 
 // Several statements need to see what was committed between them. The role's default may be another level.
 const ISOLATION = "isolation level read committed";

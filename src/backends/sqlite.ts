@@ -131,6 +131,7 @@ export function sqliteBackend(db: SqliteHandle): Backend {
 }
 
 function busy(cause: unknown): SkiplockedError {
-  const message = `The SQLite file stayed locked for ${PATIENCE_MS / 1000} s, nothing was changed: find who holds a transaction open, or try again`;
+  const message = `The SQLite file stayed locked, or its handle in a transaction, for ${PATIENCE_MS / 1000} s, nothing was changed: ` +
+    "find who holds a transaction open, or try again";
   return new SkiplockedError("busy", message, { cause });
 }

@@ -6,9 +6,8 @@
 -- attempt-pickup-exhausted and its workflow is STUCK. So does a pending attempt that another program pushed to the
 -- limit. Scheduled attempts that are due become pending as well.
 --
--- Any number of reapers may run at once: each attempt is counted once, rows in use are left for the next round, and
--- nothing is waited for. The last sign of life is the heartbeat, else the time of the claim, else of the start, else
--- of creation.
+-- Any number of reapers may run at once: each attempt is counted once, and what is in use is left for the next round.
+-- The last sign of life is the heartbeat, else the time of the claim, else of the start, else of creation.
 --
 -- param: stale_after_ms  ms
 -- param: max_pickups     int
