@@ -60,7 +60,9 @@ export function explainPostgres(error: unknown, schema: string): unknown {
 export function isBusy(error: unknown): boolean {
   const { code, errcode, errno } = (error ?? {}) as { code?: unknown; errcode?: unknown; errno?: unknown };
   if (typeof code === "string" && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)) return true;
-  return [errcode, errno].some((number) => typeof number === "number" && [5, 6, 15].includes(number & 0xff));
+  if ([errcode, errno].some((number) => typeof number === "number" && [5, 6, 15].includes(number & 0xff))) return true;
+  // node:sqlite under Deno has no number for what exec met.
+  return /database (?:table )?is locked|locking protocol/.test(messageOf(error));
 }
 
 /** The same for SQLite, which has no code for it but a message. */

@@ -1,46 +1,46 @@
 import type { Migrated } from "./backend.ts";
-import { type PostgresJs, quoteIdentifier } from "./postgres_js.ts";
 import { planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
+import { type PostgresSession, quoteIdentifier } from "./postgres_connection.ts";
 
 /**
  * Makes or upgrades the tables of `schema`, inside a transaction. Says nothing and writes nothing when there is nothing to do.
  *
  * @throws {SkiplockedError} `schema_too_new`, or `schema_conflict` when a table of another program is in the way.
  */
-export async function migratePostgres(sql: PostgresJs, schema: string): Promise<Migrated> {
-  const seen = await recordedVersion(sql, schema);
+export async function migratePostgres(session: PostgresSession, schema: string): Promise<Migrated> {
+  const seen = await recordedVersion(session, schema);
   if (planMigration("postgres", seen).length === 0) return { from: seen, to: seen };
 
-  await sql.unsafe("select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(cast($1 as text)))", [schema]);
-  const from = await recordedVersion(sql, schema);
+  await values(session, "select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(cast($1 as text)))", [schema]);
+  const from = await recordedVersion(session, schema);
   const scripts = planMigration("postgres", from);
   // A refusal must leave the transaction usable, so it has to come before an error of the script.
-  if (from === 0) requireOurTables(await columnsOf(sql, schema));
-  const [before] = await values(sql, "select current_setting('search_path') as path, current_setting('client_min_messages') as messages", []);
+  if (from === 0) requireOurTables(await columnsOf(session, schema));
+  const [before] = await values(session, "select current_setting('search_path') as path, current_setting('client_min_messages') as messages", []);
   // Without the check for it, a role that may not create schemas could not use one that is there.
-  const [known] = await values(sql, "select count(*) as known from pg_namespace where nspname = cast($1 as text)", [schema]);
-  if (Number(known?.[0]) === 0) await sql.unsafe(`create schema ${quoteIdentifier(schema)}`);
-  await configure(sql, "search_path", quoteIdentifier(schema));
-  for (const script of scripts) await sql.unsafe(script.text);
+  const [known] = await values(session, "select count(*) as known from pg_namespace where nspname = cast($1 as text)", [schema]);
+  if (Number(known?.[0]) === 0) await session.script(`create schema ${quoteIdentifier(schema)}`);
+  await configure(session, "search_path", quoteIdentifier(schema));
+  for (const script of scripts) await session.script(script.text);
   // The transaction may be the caller's and go on.
-  await configure(sql, "search_path", before?.[0]);
-  await configure(sql, "client_min_messages", before?.[1]);
+  await configure(session, "search_path", before?.[0]);
+  await configure(session, "client_min_messages", before?.[1]);
   return { from, to: scripts.at(-1)?.version ?? from };
 }
 
-async function recordedVersion(sql: PostgresJs, schema: string): Promise<number> {
+async function recordedVersion(session: PostgresSession, schema: string): Promise<number> {
   // Not by to_regclass: after waiting for another migration it still answers from before.
-  const columns = (await columnsOf(sql, schema)).get("skiplocked_schema");
+  const columns = (await columnsOf(session, schema)).get("skiplocked_schema");
   if (columns === undefined) return 0;
   requireColumns("skiplocked_schema", columns, ["version"]);
-  const [row] = await values(sql, `select cast(max(version) as text) as version from ${quoteIdentifier(schema)}.skiplocked_schema`, []);
+  const [row] = await values(session, `select cast(max(version) as text) as version from ${quoteIdentifier(schema)}.skiplocked_schema`, []);
   return readVersion(row?.[0]);
 }
 
 // The columns of each table, by the name of the table.
-async function columnsOf(sql: PostgresJs, schema: string): Promise<Map<string, Set<string>>> {
+async function columnsOf(session: PostgresSession, schema: string): Promise<Map<string, Set<string>>> {
   const rows = await values(
-    sql,
+    session,
     "select cast(c.relname as text) as relation, cast(a.attname as text) as attribute from pg_class as c " +
       "join pg_namespace as n on n.oid = c.relnamespace join pg_attribute as a on a.attrelid = c.oid " +
       "where n.nspname = cast($1 as text) and c.relname in ('skiplocked_schema', 'workflows', 'workflow_attempts') " +
@@ -54,10 +54,10 @@ async function columnsOf(sql: PostgresJs, schema: string): Promise<Map<string, S
   return tables;
 }
 
-async function configure(sql: PostgresJs, setting: string, value: unknown): Promise<void> {
-  await sql.unsafe("select set_config(cast($1 as text), cast($2 as text), true) as set", [setting, String(value)]);
+async function configure(session: PostgresSession, setting: string, value: unknown): Promise<void> {
+  await values(session, "select set_config(cast($1 as text), cast($2 as text), true)", [setting, String(value)]);
 }
 
-async function values(sql: PostgresJs, text: string, params: string[]): Promise<unknown[][]> {
-  return (await sql.unsafe(text, params)).map((row) => Object.values(row as object));
+function values(session: PostgresSession, text: string, params: string[]): Promise<unknown[][]> {
+  return session.query(text, params, false);
 }

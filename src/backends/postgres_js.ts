@@ -1,8 +1,10 @@
 /**
- * postgres.js as it is seen from here: by its shape.
+ * postgres.js and Bun.SQL, which has its shape.
  *
  * @module
  */
+
+import { ISOLATION, type PostgresConnection, type PostgresSession } from "./postgres_connection.ts";
 
 /** The part of a postgres.js `Sql` or `TransactionSql` that is called. Its own types are not used: nobody needs the package. */
 export interface PostgresJs {
@@ -16,21 +18,46 @@ export interface PostgresJsPool extends PostgresJs {
   begin<T>(options: string, work: (transaction: PostgresJs) => Promise<T>): Promise<unknown>;
 }
 
+/** A query that has not run yet. */
+interface Pending extends PromiseLike<readonly unknown[]> {
+  raw(): PromiseLike<readonly (Uint8Array | null)[][]>;
+}
+
 /**
  * Whether this is a pool or a transaction of postgres.js, by its shape: two copies of a package have two classes. A reserved
- * connection is neither: it cannot tell whether a transaction is open on it.
+ * connection is neither: it cannot tell whether a transaction is open on it. Bun.SQL drives other databases as well.
  */
 export function isPostgresJs(connection: unknown): connection is PostgresJs {
-  const { unsafe } = (connection ?? {}) as Partial<PostgresJs>;
-  return typeof connection === "function" && typeof unsafe === "function" && ("begin" in connection || "savepoint" in connection);
+  const { unsafe, options } = (connection ?? {}) as Partial<PostgresJs> & { options?: { adapter?: unknown } };
+  return typeof connection === "function" && typeof unsafe === "function" && ("begin" in connection || "savepoint" in connection) &&
+    [undefined, "postgres"].includes(options?.adapter as string | undefined);
 }
 
 /** Whether transactions can be begun on it. One that is begun has savepoints. */
-export function isPool(sql: PostgresJs | PostgresJsPool): sql is PostgresJsPool {
+export function isPostgresJsPool(sql: PostgresJs): sql is PostgresJsPool {
   return "begin" in sql && typeof sql.begin === "function" && !("savepoint" in sql);
 }
 
-/** An identifier in double quotes. */
-export function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+/** A pool or transaction for the backend. */
+export function postgresJs(sql: PostgresJs): PostgresConnection {
+  const pool = isPostgresJsPool(sql) ? sql : null;
+  return {
+    ...session(sql),
+    begin: pool && (async <T>(work: (inside: PostgresSession) => Promise<T>) =>
+      await pool.begin(ISOLATION, (transaction) => work(session(transaction))) as T),
+  };
 }
+
+function session(sql: PostgresJs): PostgresSession {
+  return {
+    async query(text, params, prepare) {
+      const pending = sql.unsafe(text, [...params], { prepare }) as Pending;
+      // Raw: parsers and transforms of the caller's change nothing.
+      return (await pending.raw()).map((row) => Object.values(row).map((cell) => cell && decoder.decode(cell)));
+    },
+    script: async (text) => void await sql.unsafe(text),
+  };
+}
+
+// A byte order mark is a character of the text like any other.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -1,25 +1,31 @@
 import { SkiplockedError } from "../errors.ts";
 import type { Backend } from "./backend.ts";
+import type { QueryConnection } from "./node_postgres.ts";
 import { postgresBackend } from "./postgres.ts";
-import { isPostgresJs, type PostgresJs, type PostgresJsPool } from "./postgres_js.ts";
+import type { PostgresJs, PostgresJsPool } from "./postgres_js.ts";
+import { recognisePostgres } from "./recognise_postgres.ts";
 import { sqliteBackend } from "./sqlite.ts";
 import { isSqlite, type SqliteHandle } from "./sqlite_handle.ts";
 
 /**
- * An open connection of the caller's, known by its shape: postgres.js (`postgres(url)`, or the transaction it gives), or a
- * SQLite handle (better-sqlite3, bun:sqlite, `openSqlite` of `skiplocked/sqlite`).
+ * An open connection of the caller's, known by its shape. Postgres: postgres.js and Bun.SQL (a pool, or the transaction it
+ * gives), node-postgres (Pool, Client), PGlite. SQLite: better-sqlite3, libsql, bun:sqlite, node:sqlite, `openSqlite` of
+ * `skiplocked/sqlite`.
  */
-export type Connection = PostgresJs | PostgresJsPool | SqliteHandle;
+export type Connection = PostgresJs | PostgresJsPool | QueryConnection | SqliteHandle;
 
 /**
  * @param schema The schema asked for, if any.
  * @throws {SkiplockedError} `unsupported_connection`, or `invalid_argument` for a schema on SQLite.
  */
 export function recognise(connection: unknown, schema: string | undefined): Backend {
-  if (isPostgresJs(connection)) return postgresBackend(connection, schema ?? "public");
+  // SQLite first: the handle of bun:sqlite has all methods of PGlite, which has no "prepare".
   if (!isSqlite(connection)) {
-    const message = `Cannot create a queue on ${describe(connection)}: pass an open postgres.js connection (a function with "unsafe" and "begin", or the transaction it gives; not a reserved connection), ` +
-      `or a SQLite handle (an object with "prepare", "exec" and "inTransaction": better-sqlite3, bun:sqlite, openSqlite)`;
+    const postgres = recognisePostgres(connection);
+    if (postgres !== undefined) return postgresBackend(postgres, schema ?? "public");
+    const message = `Cannot create a queue on ${describe(connection)}: pass an open connection of postgres.js or Bun.SQL (a function with "unsafe" and "begin", or the transaction it gives; not a reserved one), ` +
+      `of node-postgres ("query" and "connect") or PGlite ("query", "exec" and "transaction"), ` +
+      `or a SQLite handle ("prepare", "exec" and "inTransaction" or "isTransaction": better-sqlite3, libsql, bun:sqlite, node:sqlite, openSqlite)`;
     throw new SkiplockedError("unsupported_connection", message);
   }
   if (schema !== undefined) {

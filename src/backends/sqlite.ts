@@ -1,5 +1,5 @@
 /**
- * SQLite through any driver with prepared statements: better-sqlite3, bun:sqlite, and what `openSqlite` gives.
+ * SQLite through any driver with prepared statements: better-sqlite3, libsql, bun:sqlite, node:sqlite, what `openSqlite` gives.
  *
  * Every transaction is synchronous: nothing is awaited inside one, so no other code can get between its statements.
  *
@@ -14,7 +14,7 @@ import { PATIENCE_MS, untilNotBusy } from "../wait.ts";
 import type { Backend, Migrated } from "./backend.ts";
 import { migrateSqlite, recordedVersion } from "./migrate_sqlite.ts";
 import { planMigration } from "./plan_migration.ts";
-import { isSqlite, type SqliteHandle, type SqliteStatement } from "./sqlite_handle.ts";
+import { isInTransaction, isSqlite, type SqliteHandle, type SqliteStatement } from "./sqlite_handle.ts";
 
 // How long SQLite itself waits for a lock, standing in the way of everything else that this process does.
 const BLOCKING_MS = 20;
@@ -73,7 +73,7 @@ export function sqliteBackend(db: SqliteHandle): Backend {
 
   // All or nothing, also inside a transaction of the caller's.
   function atomically<T>(work: () => T): T {
-    const [begin, commit, rollback] = db.inTransaction
+    const [begin, commit, rollback] = isInTransaction(db)
       ? ["savepoint skiplocked", "release skiplocked", "rollback to skiplocked; release skiplocked"]
       : ["begin immediate", "commit", "rollback"];
     prepare(begin).run();
@@ -83,7 +83,7 @@ export function sqliteBackend(db: SqliteHandle): Backend {
       return result;
     } catch (error) {
       // SQLite has rolled back by itself after some errors.
-      if (db.inTransaction) db.exec(rollback);
+      if (isInTransaction(db)) db.exec(rollback);
       throw error;
     }
   }
@@ -92,7 +92,7 @@ export function sqliteBackend(db: SqliteHandle): Backend {
   // it: everything up to the first try is synchronous.
   async function patiently<T>(work: () => T): Promise<T> {
     try {
-      return db.inTransaction ? work() : await untilNotBusy(() => withShortTimeout(unlessTaken(work)), busy);
+      return isInTransaction(db) ? work() : await untilNotBusy(() => withShortTimeout(unlessTaken(work)), busy);
     } catch (error) {
       throw explainSqlite(error);
     }
@@ -101,7 +101,7 @@ export function sqliteBackend(db: SqliteHandle): Backend {
   // While a lock is waited for, the caller may begin a transaction on the handle: what was asked for before is no part of it.
   function unlessTaken<T>(work: () => T): () => T {
     return () => {
-      if (db.inTransaction) throw Object.assign(new Error("The handle is in a transaction"), { code: "SQLITE_BUSY" });
+      if (isInTransaction(db)) throw Object.assign(new Error("The handle is in a transaction"), { code: "SQLITE_BUSY" });
       return work();
     };
   }

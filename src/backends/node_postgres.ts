@@ -1,0 +1,123 @@
+/**
+ * node-postgres and what has its shape: Pool, Client, a client of a pool, Neon's.
+ *
+ * @module
+ */
+
+import { type Begin, ISOLATION, type PostgresConnection, type PostgresSession } from "./postgres_connection.ts";
+import { hasMethods } from "./shape.ts";
+
+/** The part of node-postgres and of PGlite that is called. Their own types are not used: nobody needs the packages. */
+export interface QueryConnection {
+  /** Runs a text with its parameters. */
+  query(text: string, values?: any[]): PromiseLike<{ rows: any[] }>;
+}
+
+interface Client {
+  query(query: string | QueryConfig): PromiseLike<{ rows: unknown[][] }>;
+  /** Since pg 8.17: "I" outside of a transaction, "T" in one, "E" in one that failed. */
+  getTransactionStatus?(): string | null;
+}
+
+interface PoolClient extends Client {
+  on(event: "error", listener: () => void): unknown;
+  removeListener(event: "error", listener: () => void): unknown;
+  release(destroy?: boolean): void;
+}
+
+interface Pool extends Client {
+  connect(): Promise<PoolClient>;
+}
+
+interface QueryConfig {
+  text: string;
+  values: readonly (string | null)[];
+  rowMode: "array";
+  types: { getTypeParser(): (cell: unknown) => string };
+}
+
+// The caller may have replaced parsers, for the whole process; with `binary: true` a cell is a Buffer.
+const UNPARSED = { getTypeParser: () => (cell: unknown) => String(cell) };
+
+/** Whether this is a pool or a client, by its shape. */
+export function isNodePostgres(connection: unknown): connection is QueryConnection {
+  return hasMethods(connection, "query", "connect");
+}
+
+/** Whether it hands out clients. A client of a pool has a `connect` as well. */
+export function isNodePostgresPool(connection: unknown): boolean {
+  return isNodePostgres(connection) && "totalCount" in connection;
+}
+
+/** A pool or a client for the backend. */
+export function nodePostgres(connection: QueryConnection): PostgresConnection {
+  return isNodePostgresPool(connection) ? onPool(connection as unknown as Pool) : onClient(connection as unknown as Client);
+}
+
+function onPool(pool: Pool): PostgresConnection {
+  return { ...session(pool), begin };
+
+  async function begin<T>(work: (session: PostgresSession) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    // A lost connection rejects its query. That nobody listens for it as well would end the process.
+    const ignore = () => {};
+    client.on("error", ignore);
+    let usable = true;
+    try {
+      return await inTransaction(client, work, () => usable = false);
+    } finally {
+      client.removeListener("error", ignore);
+      client.release(!usable);
+    }
+  }
+}
+
+// One connection: what this library sends at the same moment would get into each other's transactions.
+function onClient(client: Client): PostgresConnection {
+  const alone = session(client);
+  const exclusively = lockOf(client);
+  const begin: Begin = (work) =>
+    exclusively(() => isTransactionOpen(client) ? work(alone) : inTransaction(client, work, () => {}));
+  return {
+    query: (...statement) => exclusively(() => alone.query(...statement)),
+    script: (text) => exclusively(() => alone.script(text)),
+    begin,
+    isAborted: () => client.getTransactionStatus?.() === "E",
+  };
+}
+
+// The caller began one without telling: it is joined, where the driver knows.
+function isTransactionOpen(client: Client): boolean {
+  return ["T", "E"].includes(client.getTransactionStatus?.() ?? "");
+}
+
+async function inTransaction<T>(client: Client, work: (session: PostgresSession) => Promise<T>, giveUp: () => void): Promise<T> {
+  try {
+    await client.query(`begin ${ISOLATION}`);
+    const result = await work(session(client));
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    // Where that fails the connection is lost and the server rolls back; the first error says more.
+    await Promise.resolve(client.query("rollback")).catch(giveUp);
+    throw error;
+  }
+}
+
+function session(client: Client): PostgresSession {
+  return {
+    // Never prepared: pg has no setting by which the caller could say that a pooler is in between.
+    query: async (text, values) => (await client.query({ text, values, rowMode: "array", types: UNPARSED })).rows,
+    script: async (text) => void await client.query(text),
+  };
+}
+
+const locks = new WeakMap<object, Promise<unknown>>();
+
+function lockOf(client: object): <T>(work: () => Promise<T>) => Promise<T> {
+  return (work) => {
+    const done = (locks.get(client) ?? Promise.resolve()).then(work);
+    locks.set(client, done.catch(() => {}));
+    return done;
+  };
+}
