@@ -8,8 +8,12 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
   platform: "neutral",
   // Without its prefix a bundler may take a package of the same name for a built-in module.
   removeNodeProtocol: false,
-  external: [/^node:/],
-  dts: { compilerOptions: { noEmit: false, emitDeclarationOnly: true } },
+  external: [/^(node|bun):/],
+  dts: {
+    compilerOptions: { noEmit: false, emitDeclarationOnly: true },
+    // For `Symbol.dispose`, which a consumer's `lib` may lack.
+    banner: '/// <reference lib="esnext.disposable" />',
+  },
   clean: true,
 });
 

@@ -46,6 +46,8 @@ export class SkiplockedError extends Error {
   readonly code: SkiplockedErrorCode;
 
   /**
+   * Makes one, as this library does.
+   *
    * @param code What happened.
    * @param message What was wrong, the value, and what to do.
    * @param options `cause`: the error underneath.
@@ -62,9 +64,12 @@ export class SkiplockedError extends Error {
  * Thrown by `complete`, `fail` and `release`. Stop working on the attempt: another worker has it or will have it.
  */
 export class LeaseLostError extends SkiplockedError {
+  /** Always `"LeaseLostError"`. */
   override readonly name: string = "LeaseLostError";
 
   /**
+   * Makes one, as this library does.
+   *
    * @param message Which lease, and what to do.
    * @param options `cause`: the error underneath.
    */

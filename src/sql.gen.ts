@@ -1043,7 +1043,7 @@ export const prune: Query<PruneParams, PruneRow> = {
     and not exists (
       select from "@schema".workflow_attempts as a
       where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
-  order by w.created_at
+  order by w.created_at, w.workflow_id
   limit cast(cast($2 as text) as bigint)
   for update of w skip locked
 ), gone_attempts as (
@@ -1690,7 +1690,7 @@ create index if not exists workflow_attempts_workflow_id on workflow_attempts (w
 create unique index if not exists workflow_attempts_key on workflow_attempts (key)
   where key is not null
     and (status in ('pending', 'scheduled', 'in_progress') or status = 'failed' and outcome = 'worker-internal-error');
-create index if not exists workflows_created_at on workflows (created_at);
+create index if not exists workflows_created_at on workflows (created_at, workflow_id);
 alter table workflow_attempts set (
   fillfactor = 70, vacuum_truncate = off,
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,

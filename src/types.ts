@@ -26,9 +26,6 @@ export type When =
     delayMs?: undefined;
   };
 
-/** A payload may be left out where its type allows null or undefined. */
-type WithPayload<T> = undefined extends T ? { payload?: T } : null extends T ? { payload?: T } : { payload: T };
-
 /** One attempt to enqueue, see {@linkcode Queue.enqueue}. */
 export type NewWork<P extends object = Payloads> = {
   [R in Role<P>]:
@@ -44,7 +41,8 @@ export type NewWork<P extends object = Payloads> = {
       /** At most one open attempt has this key; a second enqueue returns the first one's ids. */
       key?: string | null;
     }
-    & WithPayload<P[R]>
+    // It may be left out where its type allows null or undefined.
+    & (undefined extends P[R] ? { payload?: P[R] } : null extends P[R] ? { payload?: P[R] } : { payload: P[R] })
     & When;
 }[Role<P>];
 

@@ -5,7 +5,7 @@ import { createQueue, type PostgresJsPool } from "../mod.ts";
 import type { Statement } from "../src/query.ts";
 import { dequeue } from "../src/sql.gen.ts";
 import { openSqlite } from "../src/sqlite.ts";
-import { backends } from "./support/backends.ts";
+import { mainBackends } from "./support/backends.ts";
 import { temporaryFolder } from "./support/temp.ts";
 
 // What was found broken once, where no other suite has a place for it.
@@ -89,7 +89,7 @@ describe("sqlite file · faults", () => {
   });
 });
 
-for (const backend of backends) {
+for (const backend of mainBackends) {
   describe(`${backend.name} · faults`, () => {
     test("a text of 12 MB is kept, and refused with its code when it has a NUL", async () => {
       const opened = await backend.open();
@@ -104,7 +104,7 @@ for (const backend of backends) {
   });
 }
 
-for (const backend of backends.filter(({ dialect }) => dialect === "postgres")) {
+for (const backend of mainBackends.filter(({ dialect }) => dialect === "postgres")) {
   describe(`${backend.name} · lost updates`, () => {
     const finished = async () => {
       const opened = await backend.open();

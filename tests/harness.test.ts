@@ -169,8 +169,8 @@ describe("npm test", () => {
   test("knows a backend that is missing or skipped", () => {
     const tally = createTally();
     tally.passed({ name: "sqlite file · one", nesting: 0, skip: true });
-    tally.passed({ name: "sqlite memory · one", nesting: 0 });
-    assert.deepEqual(missingBackends(tally, ["sqlite file", "sqlite memory", "postgres"]), ["sqlite file", "postgres"]);
+    tally.passed({ name: "libsql · one", nesting: 0 });
+    assert.deepEqual(missingBackends(tally, ["openSqlite", "libsql", "postgres.js"]), ["openSqlite", "postgres.js"]);
   });
 });
 

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import SqliteDatabase from "better-sqlite3";
 import postgres from "postgres";
 import { createQueue, type Queue } from "../mod.ts";
-import { backends, type BackendUnderTest, type Opened } from "./support/backends.ts";
+import { mainBackends, type BackendUnderTest, type Opened } from "./support/backends.ts";
 import { catalog, columns, missing, postgresCatalog, psqlShell, type Shell, sqliteShell } from "./support/shells.ts";
 import { temporaryFolder } from "./support/temp.ts";
 
@@ -50,7 +50,7 @@ const IN_THE_WAY = [
   "create table skiplocked_schema (name text)",
 ];
 
-for (const { name, dialect, open } of backends.filter((backend) => backend.name !== "sqlite memory")) {
+for (const { name, dialect, open } of mainBackends.filter((backend) => backend.name !== "better-sqlite3 12")) {
   const { now, time, ids, inTheWay } = DIALECTS[dialect];
   const noShell = missing(dialect === "postgres" ? "psql" : "sqlite3");
 
@@ -150,7 +150,7 @@ for (const { name, dialect, open } of backends.filter((backend) => backend.name 
     }
 
     test("no index holds what a heartbeat writes, and columns are the same everywhere", async () => {
-      const [place, memory] = [await open(), await backendCalled("sqlite memory").open()];
+      const [place, memory] = [await open(), await backendCalled("better-sqlite3 12").open()];
       for (const each of [place, memory]) await each.queue().migrate();
       assert.deepEqual((await catalog(place)).filter((line) => line.startsWith("index") && line.includes("heartbeat")), []);
       for (const table of ["workflows", "workflow_attempts", "skiplocked_schema"]) {
@@ -332,7 +332,7 @@ describe("sqlite file · migrate among processes and failures", () => {
 
   for (const id of DIALECTS.sqlite.ids) {
     test(`adopt.sql by hand does what migrate() does: ${id}`, { skip: missing("sqlite3") }, async () => {
-      const [byHand, byCode] = [await backendCalled("sqlite file").open(), await backendCalled("sqlite file").open()];
+      const [byHand, byCode] = [await backendCalled("openSqlite").open(), await backendCalled("openSqlite").open()];
       for (const place of [byHand, byCode]) await place.sql(older(id, "text"));
       for (const script of ["adopt.sql", "schema.sql"]) assert.equal(shellOf(byHand).script(script), "");
       await byCode.queue().migrate();
@@ -353,7 +353,7 @@ async function works(queue: Queue): Promise<void> {
 }
 
 function backendCalled(name: string): BackendUnderTest {
-  return backends.find((backend) => backend.name === name)!;
+  return mainBackends.find((backend) => backend.name === name)!;
 }
 
 function shellOf({ address, schema }: Opened): Shell {

@@ -8,18 +8,18 @@ import { runAtOnce } from "./model/at_once.ts";
 import { atOnce, commands, compareTables, opening, type World } from "./model/commands.ts";
 import { DatabaseSubject, reserveOlderIds } from "./model/database.ts";
 import { Model } from "./model/model.ts";
-import { backends, type Opened } from "./support/backends.ts";
+import { mainBackends, type Opened } from "./support/backends.ts";
 
 const { MODEL_RUNS, MODEL_SEED } = process.env;
 
 // Some seconds each.
 const RUNS = {
-  "sqlite file": { alone: 100, atOnce: 0 },
-  "sqlite memory": { alone: 250, atOnce: 0 },
-  postgres: { alone: 80, atOnce: 200 },
+  openSqlite: { alone: 100, atOnce: 0 },
+  "better-sqlite3 12": { alone: 250, atOnce: 0 },
+  "postgres.js": { alone: 80, atOnce: 200 },
 } as Record<string, { alone: number; atOnce: number }>;
 
-for (const backend of backends) {
+for (const backend of mainBackends) {
   const { alone, atOnce: together } = RUNS[backend.name]!;
 
   describe(`${backend.name} · model`, () => {

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Claim } from "../mod.ts";
 import { TIMES } from "./model/arena.ts";
-import { backends, type BackendUnderTest, type Opened } from "./support/backends.ts";
+import { mainBackends, type BackendUnderTest, type Opened } from "./support/backends.ts";
 
 const STALE_MS = 60_000;
 const NAME = "older/1";
@@ -31,7 +31,7 @@ const TABLES = {
   ],
 };
 
-for (const backend of backends) {
+for (const backend of mainBackends) {
   describe(`${backend.name} · older program`, () => {
     for (const [place, columns] of TABLES[backend.dialect].entries()) {
       test(`keeps its table and all rows in it (${place + 1})`, async () => {

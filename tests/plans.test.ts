@@ -26,7 +26,7 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-describe("postgres · plans", { skip: process.env["DATABASE_URL"] === undefined && "no DATABASE_URL" }, () => {
+describe("postgres.js · plans", { skip: process.env["DATABASE_URL"] === undefined && "no DATABASE_URL" }, () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let sql: postgres.Sql;
   let next = 0;
@@ -174,7 +174,7 @@ function read(node: PlanNode): number {
   return removed.reduce((rows, name) => rows + (node[name] ?? 0), node["Actual Rows"]) * node["Actual Loops"];
 }
 
-describe("sqlite memory · plans", () => {
+describe("better-sqlite3 12 · plans", () => {
   const rows = (count: number, role: string) =>
     `insert into workflow_attempts (workflow_id, role)
      with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count}) select i, ${role} from n`;

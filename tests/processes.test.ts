@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Claim } from "../mod.ts";
-import { backends, type Opened } from "./support/backends.ts";
+import { mainBackends, type Opened } from "./support/backends.ts";
 import { spawnWorker, type Worker } from "./support/processes.ts";
 import { temporaryFolder } from "./support/temp.ts";
 import type { WorkerArguments } from "./workers/worker.ts";
@@ -13,7 +13,7 @@ import type { WorkerArguments } from "./workers/worker.ts";
 const PROCESSES = 8;
 const STALE_MS = 60_000;
 
-for (const backend of backends.filter(({ name }) => name !== "sqlite memory")) {
+for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3 12")) {
   describe(`${backend.name} · processes`, () => {
     async function migrated(): Promise<Opened> {
       const opened = await backend.open();

@@ -4,10 +4,10 @@ import { describe, test } from "node:test";
 import type { Claim, Enqueued, Queue } from "../mod.ts";
 import { race, rounds, valueOf } from "./model/arena.ts";
 import { testClaims, testClaimsUnderSettings } from "./model/claims_at_once.ts";
-import { backends, type Opened } from "./support/backends.ts";
+import { mainBackends, type Opened } from "./support/backends.ts";
 
 const STALE_MS = 60_000;
-for (const backend of backends.filter(({ name }) => name !== "sqlite memory")) {
+for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3 12")) {
   describe(`${backend.name} · races`, () => {
     const endings = {
       complete: [(queue, claim) => queue.complete(claim), ["succeeded", 0, 1]],

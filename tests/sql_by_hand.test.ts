@@ -16,7 +16,7 @@ const FAIL = { outcome: null, error: null, result: null, retry: false, delay_ms:
 
 const shells: { name: string; skip: string | false; open: () => Promise<{ shell: Shell; close?: () => Promise<void> }> }[] = [
   {
-    name: "postgres",
+    name: "psql",
     skip: URL === undefined ? "no DATABASE_URL" : missing("psql"),
     open: async () => {
       const database = await createDatabase(String(URL));
@@ -24,7 +24,7 @@ const shells: { name: string; skip: string | false; open: () => Promise<{ shell:
     },
   },
   {
-    name: "sqlite file",
+    name: "sqlite3",
     skip: missing("sqlite3"),
     open: () => Promise.resolve({ shell: sqliteShell(join(temporaryFolder("by hand"), `o'Brien "x".db`)) }),
   },

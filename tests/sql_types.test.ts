@@ -179,7 +179,7 @@ async function onSqlite(): Promise<Step[]> {
   return scenario("sqlite", sqliteWire(db));
 }
 
-describe("sqlite memory · sql types", () => {
+describe("better-sqlite3 12 · sql types", () => {
   let steps: Step[];
   before(async () => (steps = await onSqlite()));
 
@@ -201,7 +201,7 @@ describe("sqlite memory · sql types", () => {
   });
 });
 
-describe("postgres · sql types", { skip: process.env["DATABASE_URL"] === undefined && "no DATABASE_URL" }, () => {
+describe("postgres.js · sql types", { skip: process.env["DATABASE_URL"] === undefined && "no DATABASE_URL" }, () => {
   let sql: postgres.Sql;
   let drop: () => Promise<void>;
   let steps: Step[];

@@ -181,7 +181,7 @@ create unique index if not exists workflow_attempts_key on workflow_attempts (ke
 
 -- What prune walks. On created_at, which never changes, and not on status or updated_at: so a workflow that changes its
 -- status is a HOT update too.
-create index if not exists workflows_created_at on workflows (created_at);
+create index if not exists workflows_created_at on workflows (created_at, workflow_id);
 
 -- Room in each page for the new versions of its rows, so that heartbeats and status changes find it there. A queue turns
 -- over its rows many times between two rounds of the default autovacuum (a fifth of the table): dead entries at the head

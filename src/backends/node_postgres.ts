@@ -4,6 +4,7 @@
  * @module
  */
 
+import { exclusive } from "./exclusive.ts";
 import { type Begin, ISOLATION, type PostgresConnection, type PostgresSession } from "./postgres_connection.ts";
 import { hasMethods } from "./shape.ts";
 
@@ -55,7 +56,7 @@ export function nodePostgres(connection: QueryConnection): PostgresConnection {
 }
 
 function onPool(pool: Pool): PostgresConnection {
-  return { ...session(pool), begin };
+  return { ...session(pool), of: pool, begin };
 
   async function begin<T>(work: (session: PostgresSession) => Promise<T>): Promise<T> {
     const client = await pool.connect();
@@ -73,14 +74,16 @@ function onPool(pool: Pool): PostgresConnection {
 }
 
 // One connection: what this library sends at the same moment would get into each other's transactions.
+const exclusively = exclusive();
+
 function onClient(client: Client): PostgresConnection {
   const alone = session(client);
-  const exclusively = lockOf(client);
   const begin: Begin = (work) =>
-    exclusively(() => isTransactionOpen(client) ? work(alone) : inTransaction(client, work, () => {}));
+    exclusively(client, () => isTransactionOpen(client) ? work(alone) : inTransaction(client, work, () => {}));
   return {
-    query: (...statement) => exclusively(() => alone.query(...statement)),
-    script: (text) => exclusively(() => alone.script(text)),
+    query: (...statement) => exclusively(client, () => alone.query(...statement)),
+    script: (text) => exclusively(client, () => alone.script(text)),
+    of: client,
     begin,
     isAborted: () => client.getTransactionStatus?.() === "E",
   };
@@ -109,15 +112,5 @@ function session(client: Client): PostgresSession {
     // Never prepared: pg has no setting by which the caller could say that a pooler is in between.
     query: async (text, values) => (await client.query({ text, values, rowMode: "array", types: UNPARSED })).rows,
     script: async (text) => void await client.query(text),
-  };
-}
-
-const locks = new WeakMap<object, Promise<unknown>>();
-
-function lockOf(client: object): <T>(work: () => Promise<T>) => Promise<T> {
-  return (work) => {
-    const done = (locks.get(client) ?? Promise.resolve()).then(work);
-    locks.set(client, done.catch(() => {}));
-    return done;
   };
 }

@@ -40,6 +40,7 @@ export function pglite(connection: QueryConnection): PostgresConnection {
   const db = connection as unknown as PGlite;
   return {
     ...session(db),
+    of: db,
     begin: (work) =>
       db.transaction(async (transaction) => {
         await transaction.exec(`set transaction ${ISOLATION}`);
@@ -50,7 +51,7 @@ export function pglite(connection: QueryConnection): PostgresConnection {
 
 /** A transaction of PGlite's for the backend. */
 export function pgliteTransaction(transaction: QueryConnection): PostgresConnection {
-  return { ...session(transaction as unknown as Transaction), begin: null };
+  return { ...session(transaction as unknown as Transaction), of: transaction, begin: null };
 }
 
 function session(db: Transaction): PostgresSession {

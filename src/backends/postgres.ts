@@ -9,6 +9,7 @@ import type { Query } from "../query.ts";
 import { decodeRows, textParams } from "../rows.ts";
 import { jitteredWait } from "../wait.ts";
 import type { Backend } from "./backend.ts";
+import { exclusive } from "./exclusive.ts";
 import { migratePostgres } from "./migrate_postgres.ts";
 import { type PostgresConnection, type PostgresSession, quoteIdentifier } from "./postgres_connection.ts";
 import { recognisePostgresTransaction } from "./recognise_postgres.ts";
@@ -19,6 +20,10 @@ const FREQUENT: ReadonlySet<string> = new Set(["dequeue", "dequeue_many", "enque
 
 // Collisions are over in milliseconds; ten rounds wait two seconds at the most.
 const MAX_RETRIES = 10;
+
+// In one transaction of the caller's several migrations would not keep each other out, and mix up the search_path that each
+// sets and sets back.
+const oneByOne = exclusive();
 
 /**
  * @param connection The caller's, or a transaction of it.
@@ -42,11 +47,11 @@ export function postgresBackend(connection: PostgresConnection, schema: string):
   }
 
   function transaction<T>(work: (backend: Backend) => Promise<T>): Promise<T> {
-    return owned(() => begin((session) => work(postgresBackend({ ...session, begin: null }, schema))));
+    return owned(() => begin((session) => work(postgresBackend({ ...session, of: session, begin: null }, schema))));
   }
 
   function migrate() {
-    return owned(() => begin((session) => migratePostgres(session, schema)));
+    return oneByOne(connection.of, () => owned(() => begin((session) => migratePostgres(session, schema))));
   }
 
   function within(transaction: unknown): Backend {

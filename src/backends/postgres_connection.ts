@@ -21,6 +21,8 @@ export interface PostgresSession {
 
 /** An open connection of the caller's. */
 export interface PostgresConnection extends PostgresSession {
+  /** What the caller gave: all queues on it have it in common. */
+  readonly of: object;
   /** Runs `work` in a transaction of its own; null if this is a transaction of the caller's. */
   readonly begin: Begin | null;
   /** Whether it is in a transaction of the caller's that failed. Only a driver that joins one unasked has to know. */

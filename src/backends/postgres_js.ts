@@ -43,6 +43,7 @@ export function postgresJs(sql: PostgresJs): PostgresConnection {
   const pool = isPostgresJsPool(sql) ? sql : null;
   return {
     ...session(sql),
+    of: sql,
     begin: pool && (async <T>(work: (inside: PostgresSession) => Promise<T>) =>
       await pool.begin(ISOLATION, (transaction) => work(session(transaction))) as T),
   };

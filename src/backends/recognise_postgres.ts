@@ -36,5 +36,5 @@ function other(connection: unknown): PostgresConnection | undefined {
     const { rows } = await query.call(connection, text, values && [...values]);
     return rows.map((row) => Object.values(row));
   };
-  return { query: run, script: async (text) => void await run(text), begin: null };
+  return { query: run, script: async (text) => void await run(text), of: connection as object, begin: null };
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import fc from "fast-check";
 import type { NewWork } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { failure, fresh, HOUR, ids, only, range, ROLE } from "./support.ts";
 
 export function enqueue(backend: BackendUnderTest): void {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import fc from "fast-check";
 import type { Claim, Lease, Queue } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { failure, type Fixture, fresh, HOUR, ids, ROLE } from "./support.ts";
 
 type Act = (queue: Queue, lease: Lease) => Promise<unknown>;

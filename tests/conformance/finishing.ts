@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { failure, fresh, ids, only, ROLE } from "./support.ts";
 
 const WORK = { tier: 3, priority: 5, payload: { deep: ["x"] }, key: "k" };

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { Claim, Lease } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { fresh, range, ROLE } from "./support.ts";
 
 export function heartbeating(backend: BackendUnderTest): void {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { failure, type Fixture, fresh, HOUR, ids, only, ROLE } from "./support.ts";
 
 /** Brings a workflow into a state and gives its id. */

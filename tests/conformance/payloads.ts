@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import fc from "fast-check";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { type Fixture, fresh, range, ROLE } from "./support.ts";
 
 /** Values that some layer between here and the table may take for something else. */

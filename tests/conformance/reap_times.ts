@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { type Fixture, fresh, HOUR, ids, range } from "./support.ts";
 
 const LIMIT = 1_000;

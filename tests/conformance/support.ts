@@ -86,7 +86,7 @@ export interface Fixture extends Omit<Opened, "queue"> {
 }
 
 export async function fresh(backend: BackendUnderTest, options?: QueueOptions): Promise<Fixture> {
-  const opened = await backend.open();
+  const opened = await backend.open({ migrated: true });
   const queue = opened.queue(options);
   await queue.migrate();
   const { sql } = opened;

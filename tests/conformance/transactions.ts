@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { acquired, failure, type Fixture, fresh, only, ROLE } from "./support.ts";
 
 const ROLLBACK = new Error("rolled back on purpose");

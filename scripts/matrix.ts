@@ -1,0 +1,68 @@
+// Runs the conformance suite on every connection under every runtime, and prints what came of it as a table.
+//   npm run matrix                     all of it
+//   npm run matrix -- Deno "pg Pool"   rows, columns or cells whose names contain a word of these
+import { availableParallelism } from "node:os";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { formatMatrix, type Matrix } from "./matrix_table.ts";
+import { runCell } from "./matrix_cell.ts";
+import { rows, type Row } from "./matrix_rows.ts";
+import { startPostgres } from "../tests/support/postgres_server.ts";
+import { installRuntimes, type Runtime, runtimes } from "../tests/support/runtimes.ts";
+
+interface Cell {
+  row: Row;
+  runtime: Runtime;
+}
+
+const FOLDER = fileURLToPath(new URL("../", import.meta.url));
+const words = process.argv.slice(2);
+
+process.chdir(FOLDER);
+installRuntimes();
+const columns = runtimes();
+const cells = rows.flatMap((row) => columns.filter(({ name }) => row.runsOn(name)).map((runtime): Cell => ({ row, runtime }))).filter(isWanted);
+const servers = await startServers();
+const matrix: Matrix = new Map();
+const failures: string[] = [];
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
+
+try {
+  // Each in a process of its own, as many at once as there are processors.
+  const waiting = [...cells];
+  await Promise.all(Array.from({ length: availableParallelism() }, () => work(waiting)));
+} finally {
+  for (const server of servers.values()) await server.stop();
+}
+
+for (const output of failures) console.log(`\n${output}`);
+const shown = <Of extends { name: string }>(all: readonly Of[], of: "row" | "runtime") => all.filter(({ name }) => cells.some((cell) => cell[of].name === name));
+const isCell = (row: string, column: string) => cells.some((cell) => cell.row.name === row && cell.runtime.name === column);
+const { text, isGood } = formatMatrix(matrix, shown(rows, "row").map(({ name }) => name), shown(columns, "runtime"), isCell);
+console.log(`\nThe matrix took ${Math.round(performance.now() / 1000)} s\n\n${text}`);
+process.exitCode = isGood ? 0 : 1;
+
+async function work(waiting: Cell[]): Promise<void> {
+  for (let cell = waiting.shift(); cell !== undefined && !interrupted.signal.aborted; cell = waiting.shift()) await run(cell);
+}
+
+async function run({ row, runtime }: Cell): Promise<void> {
+  const url = row.postgres === undefined ? undefined : servers.get(row.postgres)?.url;
+  const result = await runCell(runtime, row.files, { ...row.env, ...(url && { DATABASE_URL: url }) });
+  matrix.set(`${row.name}|${runtime.name}`, result);
+  const { passed, failed, skipped, seconds } = result;
+  console.log(`${row.name} · ${runtime.name}: ${passed} passed, ${failed} failed, ${skipped} skipped in ${Math.round(seconds)} s`);
+  if (failed > 0 || passed === 0) failures.push(`== ${row.name} · ${runtime.name}\n${result.output}`);
+}
+
+async function startServers() {
+  const folders = new Map(cells.flatMap(({ row }) => row.postgres === undefined ? [] : [[row.postgres, row.postgres] as const]));
+  const started = new Map<string, Awaited<ReturnType<typeof startPostgres>>>();
+  for (const binDir of folders.keys()) started.set(binDir, await startPostgres(binDir === "" ? {} : { binDir }));
+  return started;
+}
+
+function isWanted({ row, runtime }: Cell): boolean {
+  return words.length === 0 || words.some((word) => `${row.name} · ${runtime.name}`.includes(word));
+}

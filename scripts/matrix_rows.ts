@@ -1,0 +1,32 @@
+import { connections } from "../tests/support/connections/table.ts";
+import { embeddedPostgres } from "../tests/support/postgres_binaries.ts";
+import { runtimePackage } from "../tests/support/runtimes.ts";
+
+/** A row of the matrix: a suite on one connection. */
+export interface Row {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly env: Record<string, string>;
+  /** The folder of the server's programs, empty for the one of this machine; undefined if no server is needed. */
+  readonly postgres?: string;
+  runsOn(runtime: string): boolean;
+}
+
+const CONFORMANCE = ["tests/conformance.test.ts"];
+const OTHER_VERSIONS = ["postgres.js", "pg Pool"];
+
+const ofConnections = connections.map(({ name, runsOn, needsServer }): Row => ({
+  name,
+  files: CONFORMANCE,
+  env: { SKIPLOCKED_CONNECTION: name },
+  ...(needsServer && { postgres: "" }),
+  runsOn,
+}));
+
+const ofVersions = [["14", `${runtimePackage("postgres-14")}/native/bin`], ["18", String(embeddedPostgres())]].flatMap(([version, postgres]) =>
+  ofConnections.filter(({ name }) => OTHER_VERSIONS.includes(name)).map((row): Row => ({ ...row, name: `${row.name}, Postgres ${version}`, postgres: String(postgres) }))
+);
+
+const ofOpenSqlite: Row = { name: "API of openSqlite", files: ["tests/open_sqlite.test.ts"], env: {}, runsOn: () => true };
+
+export const rows: readonly Row[] = [...ofConnections, ...ofVersions, ofOpenSqlite];
