@@ -26,8 +26,8 @@ const DEFAULT_STALE_AFTER_MS = 60_000;
  * A queue on an open connection of the caller's. It does no I/O, opens and closes nothing, and sets no session state.
  *
  * @typeParam P The payload of each role.
- * @param connection postgres.js (a pool or the transaction it gives), or a SQLite handle (better-sqlite3, bun:sqlite,
- * {@linkcode openSqlite}).
+ * @param connection An open connection, known by its shape. Postgres: postgres.js or Bun.SQL (a pool, or the transaction it
+ * gives), pg (Pool, Client), PGlite. SQLite: better-sqlite3, bun:sqlite, node:sqlite, libsql, {@linkcode openSqlite}.
  * @param options Schema, instance and limits.
  * @returns The operations as closures: they may be taken out of the object and passed around.
  * @throws {SkiplockedError} `unsupported_connection`; `invalid_argument`, also for a value of

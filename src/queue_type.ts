@@ -268,7 +268,8 @@ export interface Queue<P extends object = Payloads> {
   /**
    * The same queue on a transaction of yours: what it does commits or vanishes with your own rows.
    *
-   * @param transaction Postgres: what `sql.begin` gives its callback. SQLite: the handle that is in a transaction.
+   * @param transaction What `sql.begin` (postgres.js, Bun.SQL) or `db.transaction` (PGlite) gives its callback, the client of
+   * pg that ran `begin`, any object with `query(text, values)` that is in a transaction. SQLite: the handle that is in one.
    * @returns A queue to use until the transaction ends; what it refuses leaves the transaction usable.
    * @throws {SkiplockedError} `unsupported_connection`.
    *
@@ -277,15 +278,13 @@ export interface Queue<P extends object = Payloads> {
    * import { createQueue } from "skiplocked";
    * import { openSqlite } from "skiplocked/sqlite";
    *
-   * const queue = createQueue(await openSqlite(":memory:"));
-   * await queue.migrate();
    * const db = await openSqlite(":memory:");
-   * const other = createQueue(db);
-   * await other.migrate();
+   * const queue = createQueue(db);
+   * await queue.migrate();
    * db.exec("begin");
-   * await other.using(db).enqueue({ role: "mailer" });
+   * await queue.using(db).enqueue({ role: "mailer" });
    * db.exec("rollback");
-   * console.log((await other.stats()).roles); // []
+   * console.log((await queue.stats()).roles); // []
    * ```
    */
   using(transaction: Connection): Queue<P>;

@@ -78,15 +78,28 @@ const exclusively = exclusive();
 
 function onClient(client: Client): PostgresConnection {
   const alone = session(client);
-  const begin: Begin = (work) =>
-    exclusively(client, () => isTransactionOpen(client) ? work(alone) : inTransaction(client, work, () => {}));
+  // Not by the status afterwards: an error comes before the status that it makes.
+  const failedInTheirs = new WeakSet<object>();
+  const begin: Begin = (work) => one((joined) => joined ? work(alone) : inTransaction(client, work, () => {}));
   return {
-    query: (...statement) => exclusively(client, () => alone.query(...statement)),
-    script: (text) => exclusively(client, () => alone.script(text)),
+    query: (...statement) => one(() => alone.query(...statement)),
+    script: (text) => one(() => alone.script(text)),
     of: client,
     begin,
-    isAborted: () => client.getTransactionStatus?.() === "E",
+    isFinal: (error) => failedInTheirs.has(error as object),
   };
+
+  function one<T>(work: (joined: boolean) => Promise<T>): Promise<T> {
+    return exclusively(client, async () => {
+      const joined = isTransactionOpen(client);
+      try {
+        return await work(joined);
+      } catch (error) {
+        if (joined) failedInTheirs.add(error as object);
+        throw error;
+      }
+    });
+  }
 }
 
 // The caller began one without telling: it is joined, where the driver knows.

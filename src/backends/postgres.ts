@@ -64,7 +64,7 @@ export function postgresBackend(connection: PostgresConnection, schema: string):
       try {
         return await attempt(retries > 0);
       } catch (error) {
-        const callers = connection.begin === null || connection.isAborted?.();
+        const callers = connection.begin === null || connection.isFinal?.(error);
         if (callers || !isCollision(error) || retries === MAX_RETRIES) throw explainPostgres(error, schema);
         isolate ||= isSerializationFailure(error);
         await jitteredWait(Math.min(250, 5 * 2 ** retries));

@@ -25,8 +25,8 @@ export interface PostgresConnection extends PostgresSession {
   readonly of: object;
   /** Runs `work` in a transaction of its own; null if this is a transaction of the caller's. */
   readonly begin: Begin | null;
-  /** Whether it is in a transaction of the caller's that failed. Only a driver that joins one unasked has to know. */
-  isAborted?(): boolean;
+  /** Whether an error ended a transaction of the caller's, which only the caller can repeat. For drivers that join one unasked. */
+  isFinal?(error: unknown): boolean;
 }
 
 /** Commits when `work` is done, rolls back when it throws. */

@@ -1,0 +1,82 @@
+// What the matrix counts, on the runners themselves: a cell that nobody ran must not look like one that passed.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { runCell } from "../scripts/matrix_cell.ts";
+import { rows } from "../scripts/matrix_rows.ts";
+import { formatMatrix } from "../scripts/matrix_table.ts";
+import { open } from "./support/connections/open.ts";
+import { connections } from "./support/connections/table.ts";
+import { runtimes } from "./support/runtimes.ts";
+import { temporaryFolder } from "./support/temp.ts";
+
+const folder = temporaryFolder("matrix");
+
+function file(name: string, text: string): string {
+  const path = join(folder, `${name}.test.mjs`);
+  writeFileSync(path, `import { describe, test } from "node:test";\n${text}`);
+  return path;
+}
+
+const MIXED = file("mixed", `
+  describe("one", () => {
+    test("a & <b>", () => {});
+    test("fails", () => { throw new Error("on purpose"); });
+    test("is skipped", { skip: true }, () => {});
+  });
+  describe("two", () => { describe("inner", () => { test("a > b", () => {}); test("c", () => {}); }); });`);
+const GOOD = file("good", `describe("one", () => { test("a", () => {}); test("b", () => {}); });`);
+const EARLY = file("early", `test("a", () => {}); process.exit(3);`);
+const BROKEN = file("broken", `import "./nothing.mjs";`);
+const EMPTY = file("empty", "");
+
+describe("a cell of the matrix", () => {
+  for (const runtime of runtimes()) {
+    const count = async (path: string) => {
+      const { passed, failed, skipped } = await runCell(runtime, [path], {});
+      return { passed, failed, skipped };
+    };
+
+    test(`counts tests and not suites: ${runtime.name}`, async () => {
+      assert.deepEqual(await count(MIXED), { passed: 3, failed: 1, skipped: 1 });
+      assert.deepEqual(await count(GOOD), { passed: 2, failed: 0, skipped: 0 });
+    });
+
+    test(`fails with a file that cannot run, or ends early: ${runtime.name}`, async () => {
+      for (const path of [BROKEN, EARLY]) assert.ok((await count(path)).failed > 0, path);
+      assert.equal((await count(EMPTY)).passed, 0);
+    });
+  }
+});
+
+describe("the table of the matrix", () => {
+  const columns = [{ name: "Node 20", version: "20.1.0" }, { name: "Bun", version: "1.4.5" }];
+  const cell = (passed: number, failed = 0, skipped = 0) => ({ passed, failed, skipped });
+  const format = (cells: [string, ReturnType<typeof cell>][]) => formatMatrix(new Map(cells), ["here", "there"], columns, (row, column) => row === "here" || column === "Bun");
+
+  test("is good when every cell that can exist passed", () => {
+    const { text, isGood } = format([["here|Node 20", cell(5)], ["here|Bun", cell(5)], ["there|Bun", cell(6)]]);
+    assert.equal(isGood, true);
+    assert.match(text, /^there +– +6$/m);
+    assert.match(text, /Bun 1\.4\.5: 11 passed, 0 failed, 0 skipped/);
+    assert.match(text, /\nAll: 16 passed, 0 failed, 0 skipped in 3 cells$/);
+  });
+
+  test("is not good with a cell that failed, was skipped, has no test or did not run", () => {
+    const others: [string, ReturnType<typeof cell>][] = [["here|Node 20", cell(5)], ["here|Bun", cell(5)]];
+    for (const [bad, said] of [[cell(5, 1), "1 failed"], [cell(5, 0, 2), "2 skipped"], [cell(0), "0"]] as const) {
+      const { text, isGood } = format([...others, ["there|Bun", bad]]);
+      assert.equal(isGood, false);
+      assert.match(text, new RegExp(`^there.* ${said}$`, "m"));
+    }
+    const { text, isGood } = format(others);
+    assert.equal(isGood, false);
+    assert.match(text, /^there.*did not run$/m);
+  });
+
+  test("has a row for everything that is opened, and opens everything in it", () => {
+    assert.deepEqual(Object.keys(open).sort(), connections.map(({ name }) => name).sort());
+    assert.equal(new Set(rows.map(({ name }) => name)).size, rows.length);
+  });
+});
