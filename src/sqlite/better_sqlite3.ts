@@ -6,19 +6,24 @@
 
 import { SkiplockedError } from "../errors.ts";
 import { ShimDatabase } from "./database.ts";
-import type { Connect, Driver, DriverBindings, DriverStatement } from "./driver.ts";
+import type { Binding, Connect, Driver, DriverStatement, DriverValue } from "./driver.ts";
+import { isIncomplete, sqliteError, toSqliteError } from "./errors.ts";
 import { statementEnds } from "./scan.ts";
 
 /** The subset of better-sqlite3 that is used. Its own types are not, so that nobody needs them to compile. */
 interface NativeConstructor {
-  new (path: string, options?: { readonly?: boolean; fileMustExist?: boolean; timeout?: number }): NativeDatabase;
-  SqliteError: new (message: string, code: string) => Error;
+  new (path: string, options?: NativeOptions): NativeDatabase;
+}
+
+interface NativeOptions {
+  readonly readonly?: boolean;
+  readonly fileMustExist?: boolean;
+  readonly timeout?: number;
 }
 
 interface NativeDatabase {
   readonly inTransaction: boolean;
   prepare(sql: string): NativeStatement;
-  exec(sql: string): unknown;
   close(): unknown;
 }
 
@@ -58,24 +63,19 @@ async function importNative(specifier: string): Promise<NativeConstructor> {
   } catch (cause) {
     throw new SkiplockedError(
       "driver_missing",
-      'Cannot load "better-sqlite3", which drives SQLite on this runtime: run `npm install better-sqlite3`' +
+      'Cannot load "better-sqlite3", which drives SQLite on this runtime: run `npm install better-sqlite3@12`' +
         ' (and `npm rebuild better-sqlite3` after a change of Node version); see "cause"',
       { cause },
     );
   }
 }
 
-function open(
-  Native: NativeConstructor,
-  path: string,
-  options: { readonly: boolean; fileMustExist: boolean; timeout: number },
-): NativeDatabase {
+function open(Native: NativeConstructor, path: string, options: NativeOptions): NativeDatabase {
   try {
     return new Native(path, options);
   } catch (error) {
-    // It has no code of SQLite's for a folder that does not exist, other drivers have this one.
-    if (!(error instanceof TypeError)) throw error;
-    throw new Native.SqliteError(error.message, "SQLITE_CANTOPEN");
+    // For a folder that does not exist it asks the file system and not SQLite.
+    throw error instanceof TypeError ? sqliteError(new Error(error.message), "SQLITE_CANTOPEN", 14) : toSqliteError(error);
   }
 }
 
@@ -85,7 +85,6 @@ function adaptDatabase(native: NativeDatabase): Driver {
       return native.inTransaction;
     },
     prepare: (sql) => adaptStatement(prepareFirst(native, sql)),
-    exec: (sql) => void native.exec(sql),
     close: () => void native.close(),
   };
 }
@@ -105,13 +104,12 @@ function prepareFirst(native: NativeDatabase, sql: string): NativeStatement {
 }
 
 function isWrongEnd(error: unknown): boolean {
-  const { name, message } = error as Error;
-  return name === "RangeError" || message === "incomplete input";
+  return (error as Error).name === "RangeError" || isIncomplete(error);
 }
 
 function adaptStatement(native: NativeStatement): DriverStatement {
   const { reader } = native;
-  const all = (bindings: DriverBindings): unknown[] => {
+  const all = (bindings: readonly Binding[]): unknown[] => {
     if (reader) return native.all(...args(bindings)).map(plainBlobs);
     native.run(...args(bindings));
     return [];
@@ -124,7 +122,7 @@ function adaptStatement(native: NativeStatement): DriverStatement {
     safeIntegers(enabled) {
       if (reader) native.safeIntegers(enabled);
     },
-    run: (bindings) => void native.run(...args(bindings)),
+    run: (bindings) => void all(bindings),
     get: (bindings) => reader ? plainBlobs(native.get(...args(bindings))) : all(bindings)[0],
     all,
     values(bindings) {
@@ -143,8 +141,23 @@ function adaptStatement(native: NativeStatement): DriverStatement {
   };
 }
 
-function args({ anonymous, named }: DriverBindings): unknown[] {
-  return named === null ? [...anonymous] : [...anonymous, named];
+/** Those without a name by place, all others by name without the prefix: `:a` is `a`, `?1` is `1`. */
+function args(bindings: readonly Binding[]): unknown[] {
+  const anonymous: DriverValue[] = [];
+  const named = new Map<string, DriverValue>();
+  for (const { name, value } of bindings) {
+    if (name === null) anonymous.push(value);
+    else addNamed(named, name, value);
+  }
+  return named.size === 0 ? anonymous : [...anonymous, Object.fromEntries(named)];
+}
+
+function addNamed(named: Map<string, DriverValue>, name: string, value: DriverValue): void {
+  const key = name.slice(1);
+  if (named.has(key) && named.get(key) !== value) {
+    throw new RangeError(`Cannot bind "${name}": another parameter is called "${key}" and has another value`);
+  }
+  named.set(key, value);
 }
 
 /** Blobs come as Buffer, which is no plain Uint8Array to a strict comparison and prints differently. */

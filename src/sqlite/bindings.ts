@@ -4,32 +4,26 @@
  * @module
  */
 
-import type { DriverBindings, DriverValue } from "./driver.ts";
+import type { Binding, DriverValue } from "./driver.ts";
 
 /**
  * Gives each parameter its value.
  *
  * @param parameters The names of the statement's parameters, as {@linkcode parametersOf} gives them.
  * @param args What the caller passed: values, one array of values, or one object of named values.
- * @returns The values by place and by name.
+ * @returns Every parameter with its value.
  * @throws {RangeError} If a parameter gets no value, there are too many values, or a bigint does not fit into 64 bits.
  * @throws {TypeError} If a value is of a type that SQLite does not store.
  */
-export function bind(parameters: readonly (string | null)[], args: readonly unknown[]): DriverBindings {
+export function bind(parameters: readonly (string | null)[], args: readonly unknown[]): Binding[] {
   const valueOf = isNamed(args) ? byName(args[0]) : byPlace(args, parameters.length);
-  const anonymous: DriverValue[] = [];
-  const named: Record<string, DriverValue> = Object.create(null);
-  parameters.forEach((name, index) => {
-    const label = name ?? `parameter ${index + 1}`;
-    const value = toDriverValue(valueOf(name, index), label);
-    if (name === null) {
-      anonymous.push(value);
-    } else {
-      addNamed(named, name, value);
-    }
+  return parameters.map((name, index) => {
+    return { name, value: toDriverValue(valueOf(name, index), name ?? `parameter ${index + 1}`) };
   });
-  return { anonymous, named: anonymous.length === parameters.length ? null : named };
 }
+
+// With memory behind it: Node 22 takes an empty one without for NULL.
+const NO_BYTES = new Uint8Array(new ArrayBuffer(1), 0, 0);
 
 type ValueOf = (name: string | null, index: number) => unknown;
 
@@ -41,14 +35,17 @@ function isNamed(args: readonly unknown[]): args is [object] {
 
 function byName(values: object): ValueOf {
   return (name, index) => {
-    if (name === null) {
-      throw new RangeError(`Cannot bind parameter ${index + 1}: it has no name, so give its value by position`);
-    }
     // Own keys only: a parameter `:constructor` must not find what every object inherits.
-    const key = [name.slice(1), name].find((candidate) => Object.hasOwn(values, candidate));
-    if (key === undefined) throw new RangeError(`Cannot bind "${name}": no value has this name`);
+    const key = keysOf(name, index).find((candidate) => Object.hasOwn(values, candidate));
+    if (key === undefined) throw new RangeError(`Cannot bind "${name ?? `?${index + 1}`}": no value has this name`);
     return Reflect.get(values, key);
   };
+}
+
+/** A parameter that is a number goes by the number of its place, from 0. */
+function keysOf(name: string | null, index: number): string[] {
+  if (name === null) return [String(index)];
+  return [name.startsWith("?") ? String(index) : name.slice(1), name];
 }
 
 function byPlace(args: readonly unknown[], expected: number): ValueOf {
@@ -57,15 +54,6 @@ function byPlace(args: readonly unknown[], expected: number): ValueOf {
     throw new RangeError(`SQLite query expected ${expected} values, received ${values.length}`);
   }
   return (_name, index) => values[index];
-}
-
-function addNamed(named: Record<string, DriverValue>, name: string, value: DriverValue): void {
-  const key = name.slice(1);
-  // Drivers look names up without the prefix, so `:a` and `@a` cannot hold different values there.
-  if (key in named && named[key] !== value) {
-    throw new RangeError(`Cannot bind "${name}": another parameter is called "${key}" and has another value`);
-  }
-  named[key] = value;
 }
 
 function toDriverValue(value: unknown, label: string): DriverValue {
@@ -82,10 +70,16 @@ function toDriverValue(value: unknown, label: string): DriverValue {
       if (BigInt.asIntN(64, value) === value) return value;
       throw new RangeError(`Cannot bind ${value} to "${label}": SQLite integers have 64 bits`);
     case "object":
-      if (value === null || ArrayBuffer.isView(value)) return value;
+      if (value === null) return value;
+      if (ArrayBuffer.isView(value)) return toBytes(value);
   }
   const type = Object.prototype.toString.call(value).slice(8, -1);
   throw new TypeError(
     `Cannot bind a value of type ${type} to "${label}": give a string, number, bigint, boolean, Uint8Array or null`,
   );
+}
+
+/** Some drivers take no other view than this one. */
+function toBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return byteLength === 0 ? NO_BYTES : new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -1,10 +1,13 @@
 import { bind } from "./bindings.ts";
 import { type ChangeCounter, changeCounter } from "./changes.ts";
 import type { Driver } from "./driver.ts";
-import { parametersOf } from "./scan.ts";
+import { withSqliteErrors } from "./errors.ts";
+import { hasStatement, parametersOf } from "./scan.ts";
+import { statementsOf, unbound } from "./script.ts";
 import { ShimStatement } from "./statement.ts";
 import { transaction } from "./transaction.ts";
-import type { Changes, Database, ParamsOf, SQLiteParam, SQLiteRow, Statement, Transaction } from "./types.ts";
+import type { Database, Statement, Transaction } from "./types.ts";
+import type { Changes, ParamsOf, SQLiteParam, SQLiteRow } from "./values.ts";
 
 // What bun:sqlite keeps as well.
 const MAX_CACHED_QUERIES = 20;
@@ -15,6 +18,7 @@ export class ShimDatabase implements Database {
   readonly #driver: Driver;
   readonly #countChanges: ChangeCounter;
   readonly #safeIntegers: boolean;
+  #closed = false;
   /** Least recently used first. */
   readonly #cache = new Map<string, ShimStatement<unknown, unknown[]>>();
 
@@ -26,6 +30,7 @@ export class ShimDatabase implements Database {
   }
 
   get inTransaction(): boolean {
+    if (this.#closed) throw new Error("Database has closed");
     return this.#driver.inTransaction;
   }
 
@@ -47,10 +52,8 @@ export class ShimDatabase implements Database {
   }
 
   run(sql: string, ...bindings: unknown[]): Changes {
-    return this.#countChanges(
-      bindings.length === 0 ? () => this.#driver.exec(sql) : () => this.#runBound(sql, bindings),
-      this.#safeIntegers,
-    );
+    refuseBlank(sql);
+    return withSqliteErrors(() => this.#countChanges(this.#steps(sql, bindings), this.#safeIntegers));
   }
 
   exec(sql: string, ...bindings: unknown[]): Changes {
@@ -65,6 +68,7 @@ export class ShimDatabase implements Database {
     this.#cache.clear();
     try {
       this.#driver.close();
+      this.#closed = true;
     } catch (error) {
       if (throwOnError) throw error;
     }
@@ -75,14 +79,19 @@ export class ShimDatabase implements Database {
   }
 
   #compile(sql: string): ShimStatement<unknown, unknown[]> {
-    return new ShimStatement(this.#driver.prepare(sql), this.#countChanges, this.#safeIntegers);
+    refuseBlank(sql);
+    const statement = withSqliteErrors(() => this.#driver.prepare(sql));
+    return new ShimStatement(statement, this.#countChanges, this.#safeIntegers);
   }
 
   /** As in bun:sqlite, the first statement gets the bindings, and the others run without. */
-  #runBound(sql: string, bindings: unknown[]): void {
-    const first = this.#driver.prepare(sql);
-    first.run(bind(parametersOf(first.source), bindings));
-    this.#driver.exec(sql.slice(first.source.length));
+  *#steps(sql: string, bindings: unknown[]): Generator<() => void> {
+    let first = bindings.length > 0;
+    for (const statement of statementsOf(this.#driver, sql)) {
+      const bound = first ? bind(parametersOf(statement.source), bindings) : unbound(statement);
+      yield () => statement.run(bound);
+      first = false;
+    }
   }
 
   /** Without finalizing: whoever holds the statement may go on using it. */
@@ -92,4 +101,10 @@ export class ShimDatabase implements Database {
       return;
     }
   }
+}
+
+/** Some drivers ignore it, and Deno crashes. */
+function refuseBlank(sql: string): void {
+  if (typeof sql !== "string") throw new TypeError(`Cannot compile SQL: expected a string, got ${typeof sql}`);
+  if (!hasStatement(sql)) throw new RangeError("Cannot compile SQL: there is no statement in the text");
 }

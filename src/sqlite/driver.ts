@@ -18,10 +18,8 @@ export interface ConnectOptions {
 
 export interface Driver {
   readonly inTransaction: boolean;
-  /** Compiles the first statement of the text and ignores what follows. */
+  /** Compiles the first statement of a text that has one, and ignores what follows. */
   prepare(sql: string): DriverStatement;
-  /** Runs every statement of the text. */
-  exec(sql: string): void;
   /** Silent when already closed. */
   close(): void;
 }
@@ -33,19 +31,20 @@ export interface DriverStatement {
   readonly columnNames: string[];
   /** Whether integers are read as bigint from now on. */
   safeIntegers(enabled: boolean): void;
-  run(bindings: DriverBindings): void;
-  get(bindings: DriverBindings): unknown;
-  all(bindings: DriverBindings): unknown[];
-  values(bindings: DriverBindings): unknown[][];
-  iterate(bindings: DriverBindings): Iterable<unknown>;
+  /** To its end, also when it returns rows: the last one may be the one that fails. */
+  run(bindings: readonly Binding[]): void;
+  get(bindings: readonly Binding[]): unknown;
+  all(bindings: readonly Binding[]): unknown[];
+  values(bindings: readonly Binding[]): unknown[][];
+  iterate(bindings: readonly Binding[]): Iterable<unknown>;
+}
+
+/** A parameter and its value. Those of a statement come in the order in which SQLite numbers them, without a gap. */
+export interface Binding {
+  /** With its prefix; null for one that has no name. */
+  readonly name: string | null;
+  readonly value: DriverValue;
 }
 
 /** What every driver binds alike: a whole number is a bigint here, since some bind every `number` as REAL. */
-export type DriverValue = string | number | bigint | ArrayBufferView | null;
-
-export interface DriverBindings {
-  /** Values of the parameters written `?`, in order. */
-  readonly anonymous: readonly DriverValue[];
-  /** Values of all others, without the prefix: `:a` is `a`, `?1` is `1`. Null when there are none. */
-  readonly named: Readonly<Record<string, DriverValue>> | null;
-}
+export type DriverValue = string | number | bigint | Uint8Array | null;

@@ -1,6 +1,7 @@
 import { SkiplockedError } from "../errors.ts";
-import { loadBetterSqlite3 } from "./better_sqlite3.ts";
 import { PATIENCE_MS, untilNotBusy } from "../wait.ts";
+import { loadSqlite } from "./connect.ts";
+import type { Connect } from "./driver.ts";
 import { refuseNetworkFileSystem } from "./file_system.ts";
 import { isMemory, type OpenSqliteOptions, readOptions, type Settings } from "./options.ts";
 import type { Database } from "./types.ts";
@@ -15,8 +16,8 @@ import type { Database } from "./types.ts";
  * @param path The file, or `":memory:"`. Its folder must exist.
  * @param options How to open it.
  * @returns The database, with the API of bun:sqlite.
- * @throws {SkiplockedError} `invalid_argument` for a wrong path or option, `driver_missing` if better-sqlite3 does not
- * load, `unsupported_filesystem` for a file on a network file system or one that cannot have a write-ahead log, `busy`
+ * @throws {SkiplockedError} `invalid_argument` for a wrong path or option, `driver_missing` on a Node before 22.16 if
+ * better-sqlite3 does not load, `unsupported_filesystem` for a file on a network file system or one that cannot have a write-ahead log, `busy`
  * if the file stayed locked. What SQLite itself reports has its code, `SQLITE_CANTOPEN` or `SQLITE_NOTADB` for example.
  *
  * @example A queue in one file
@@ -31,10 +32,15 @@ import type { Database } from "./types.ts";
  * ```
  */
 export async function openSqlite(path: string, options: OpenSqliteOptions = {}): Promise<Database> {
+  return await openWith(loadSqlite, path, options);
+}
+
+/** The same with a driver of the caller's choice. */
+export async function openWith(load: () => Promise<Connect>, path: string, options: OpenSqliteOptions): Promise<Database> {
   const settings = readOptions(path, options);
   const file = path.trim();
   if (!isMemory(file) && !settings.allowNetworkFileSystem) await refuseNetworkFileSystem(file);
-  const connect = await loadBetterSqlite3();
+  const connect = await load();
   const database = connect(file, settings);
   try {
     await untilNotBusy(() => setUp(database, settings), (cause) => busy(file, cause));
@@ -50,7 +56,7 @@ export async function openSqlite(path: string, options: OpenSqliteOptions = {}):
 function setUp(database: Database, { readonly, synchronous }: Settings): void {
   database.run("pragma foreign_keys = on");
   if (readonly) return;
-  const mode = database.prepare<{ journal_mode: string }>("pragma journal_mode = wal").get()?.journal_mode;
+  const mode = database.query<{ journal_mode: string }>("pragma journal_mode = wal").get()?.journal_mode;
   if (mode !== "wal" && !isMemory(database.filename)) {
     throw new SkiplockedError(
       "unsupported_filesystem",

@@ -1,13 +1,16 @@
 /**
- * What no driver tells about a piece of SQL: the names of its parameters and where its statements may end.
+ * What no driver tells about a piece of SQL: the names of its parameters, and whether and where it has statements.
  *
  * @module
  */
 
 // Strings, quoted names, comments and words come first, so that a `?`, `:` or `;` inside them is not seen. A doubled
-// quote needs no rule: it reads as two strings side by side.
+// quote needs no rule: it reads as two strings side by side. `$a::b(c)` is one parameter.
 const TOKEN =
-  /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[^]*?(?:\*\/|$)|[\w\x80-\uffff][\w$\x80-\uffff]*|(\?\d*|[:@$][\w$\x80-\uffff]+)|(;)/g;
+  /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[^]*?(?:\*\/|$)|[\w\x80-\uffff][\w$\x80-\uffff]*|(\?\d*|[:@$](?:[\w$\x80-\uffff]|::)+(?:\([^\s)]*\))?)|(;)/g;
+
+// A comment, or the first character of something else.
+const SUBSTANCE = /--[^\n]*|\/\*[^]*?(?:\*\/|$)|[^\s;]/g;
 
 /**
  * The parameters of one statement, numbered as SQLite numbers them.
@@ -44,4 +47,12 @@ export function statementEnds(sql: string): number[] {
     if (match[2] !== undefined) ends.push(match.index + 1);
   }
   return ends;
+}
+
+/** Whether there is a statement in the text, and not only space, `;` and comments. */
+export function hasStatement(sql: string): boolean {
+  for (const [piece] of sql.matchAll(SUBSTANCE)) {
+    if (!piece.startsWith("--") && !piece.startsWith("/*")) return piece !== "\0";
+  }
+  return false;
 }

@@ -1,8 +1,10 @@
 import { bind } from "./bindings.ts";
 import type { ChangeCounter } from "./changes.ts";
-import type { DriverBindings, DriverStatement } from "./driver.ts";
+import type { Binding, DriverStatement } from "./driver.ts";
+import { toSqliteError, withSqliteErrors } from "./errors.ts";
 import { parametersOf } from "./scan.ts";
-import type { Changes, SQLiteValue, Statement } from "./types.ts";
+import type { Statement } from "./types.ts";
+import type { Changes, SQLiteValue } from "./values.ts";
 
 /** A bun:sqlite statement over any driver. */
 export class ShimStatement<Row, Params extends unknown[]> implements Statement<Row, Params> {
@@ -11,6 +13,8 @@ export class ShimStatement<Row, Params extends unknown[]> implements Statement<R
   readonly #countChanges: ChangeCounter;
   #safeIntegers: boolean;
   #finalized = false;
+  /** How often it was started, for an iterator to know that it is not the last one. */
+  #runs = 0;
 
   constructor(native: DriverStatement, countChanges: ChangeCounter, safeIntegers: boolean) {
     this.#native = native;
@@ -33,25 +37,36 @@ export class ShimStatement<Row, Params extends unknown[]> implements Statement<R
   }
 
   get(...params: Params): Row | null {
-    return (this.#open().get(this.#bind(params)) ?? null) as Row | null;
+    return withSqliteErrors(() => this.#start().get(this.#bind(params)) ?? null) as Row | null;
   }
 
   all(...params: Params): Row[] {
-    return this.#open().all(this.#bind(params)) as Row[];
+    return withSqliteErrors(() => this.#start().all(this.#bind(params))) as Row[];
   }
 
   values(...params: Params): SQLiteValue[][] {
-    return this.#open().values(this.#bind(params)) as SQLiteValue[][];
+    return withSqliteErrors(() => this.#start().values(this.#bind(params))) as SQLiteValue[][];
   }
 
   run(...params: Params): Changes {
-    const native = this.#open();
+    const native = this.#start();
     const bindings = this.#bind(params);
-    return this.#countChanges(() => native.run(bindings), this.#safeIntegers);
+    return withSqliteErrors(() => this.#countChanges([() => native.run(bindings)], this.#safeIntegers));
   }
 
   *iterate(...params: Params): IterableIterator<Row> {
-    yield* this.#open().iterate(this.#bind(params)) as Iterable<Row>;
+    try {
+      const rows = this.#start().iterate(this.#bind(params)) as Iterable<Row>;
+      const run = this.#runs;
+      for (const row of rows) {
+        yield row;
+        this.#open();
+        // Drivers differ: one goes on, another begins again.
+        if (this.#runs !== run) throw new Error("Cannot read the next row: the statement was run again meanwhile");
+      }
+    } catch (error) {
+      throw toSqliteError(error);
+    }
   }
 
   [Symbol.iterator](): IterableIterator<Row> {
@@ -71,12 +86,22 @@ export class ShimStatement<Row, Params extends unknown[]> implements Statement<R
     this.#finalized = true;
   }
 
+  [Symbol.dispose](): void {
+    this.finalize();
+  }
+
   toString(): string {
     return this.#native.source;
   }
 
-  #bind(params: Params): DriverBindings {
+  #bind(params: Params): Binding[] {
     return bind(this.#parameters, params);
+  }
+
+  #start(): DriverStatement {
+    const native = this.#open();
+    this.#runs++;
+    return native;
   }
 
   #open(): DriverStatement {

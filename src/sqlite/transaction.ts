@@ -1,4 +1,6 @@
 import type { Driver } from "./driver.ts";
+import { withSqliteErrors } from "./errors.ts";
+import { execute } from "./script.ts";
 import type { Transaction } from "./types.ts";
 
 /**
@@ -30,17 +32,17 @@ function runInside<Result>(driver: Driver, begin: string, fn: () => Result): Res
   const { start, commit, rollback } = driver.inTransaction
     ? { start: "savepoint skiplocked", commit: "release skiplocked", rollback: ROLLBACK_TO_SAVEPOINT }
     : { start: begin, commit: "commit", rollback: "rollback" };
-  driver.exec(start);
+  withSqliteErrors(() => execute(driver, start));
   try {
     const result = fn();
     if (isThenable(result)) {
       throw new TypeError("Cannot run a transaction over a function that returns a promise: it would commit too early");
     }
-    driver.exec(commit);
+    withSqliteErrors(() => execute(driver, commit));
     return result;
   } catch (error) {
     // SQLite ends the transaction itself after some errors, a full disk for one.
-    if (driver.inTransaction) driver.exec(rollback);
+    if (driver.inTransaction) execute(driver, rollback);
     throw error;
   }
 }

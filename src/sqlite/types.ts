@@ -1,25 +1,5 @@
-/** What SQLite stores and gives back: INTEGER is a number, or a bigint with `safeIntegers`; BLOB is a Uint8Array. */
-export type SQLiteValue = string | number | bigint | Uint8Array | null;
-
-/** What can be bound: a boolean is stored as 1 or 0, undefined as NULL, a whole number as INTEGER. */
-export type SQLiteBinding = SQLiteValue | boolean | undefined;
-
-/** One argument of a statement: a value, one array of values, or one object of named values. */
-export type SQLiteParam = SQLiteBinding | readonly SQLiteBinding[] | { readonly [name: string]: SQLiteBinding };
-
-/** A row by column name. */
-export type SQLiteRow = Record<string, SQLiteValue>;
-
-/** The arguments of a statement whose parameters have the type `Params`: an array is the list of them. */
-export type ParamsOf<Params> = Params extends unknown[] ? Params : [Params];
-
-/** What a statement or script changed. */
-export interface Changes {
-  /** Rows inserted, updated or deleted, those of triggers and foreign keys included. */
-  changes: number;
-  /** The connection's last inserted rowid; a bigint with `safeIntegers`. */
-  lastInsertRowid: number | bigint;
-}
+import type { ClosedByUsing } from "./closed_by_using.ts";
+import type { Changes, ParamsOf, SQLiteParam, SQLiteRow, SQLiteValue } from "./values.ts";
 
 /**
  * A SQLite connection with the API of bun:sqlite.
@@ -38,7 +18,7 @@ export interface Changes {
  * db.close();
  * ```
  */
-export interface Database {
+export interface Database extends ClosedByUsing {
   /** The path that was given. */
   readonly filename: string;
   /** Whether a transaction is open. */
@@ -58,7 +38,8 @@ export interface Database {
   ): Statement<Row, ParamsOf<Params>>;
 
   /**
-   * Compiles a statement. Like {@linkcode Database.query}, but always a new one.
+   * Compiles a statement. Like {@linkcode Database.query}, but always a new one. On Bun it keeps the file open until it
+   * is finalized, also after `close`.
    *
    * @typeParam Row What a row looks like. Not checked.
    * @typeParam Params What the statement's methods take. Not checked.
@@ -73,9 +54,9 @@ export interface Database {
   /**
    * Runs all statements of a text.
    *
-   * @param sql One statement or more.
+   * @param sql One statement or more; a text without any is refused.
    * @param bindings The first statement's parameters; without any, its parameters are NULL.
-   * @returns What all of them changed.
+   * @returns What all of them changed together.
    * @throws SQLite's error of the first statement that fails; those before it have run.
    */
   run(sql: string, ...bindings: SQLiteParam[]): Changes;
@@ -85,7 +66,7 @@ export interface Database {
    *
    * @param sql One statement or more.
    * @param bindings The first statement's parameters.
-   * @returns What all of them changed.
+   * @returns What all of them changed together.
    */
   exec(sql: string, ...bindings: SQLiteParam[]): Changes;
 
@@ -93,21 +74,18 @@ export interface Database {
    * Makes a function that runs in a transaction: committed when it returns, rolled back when it throws. Called while a
    * transaction is open, it is a part of that one (a savepoint) which can be rolled back alone.
    *
-   * @param fn What to run. It must not return a promise.
+   * @param fn What to run. It must not return a promise: the transaction would end before the promise does. Called with
+   * one that does, the function throws a `TypeError` after rolling back; on Bun it commits.
    * @returns The function, with the same arguments and result.
-   * @throws {TypeError} When called, if `fn` returns a promise; what it did until then is rolled back.
    */
   transaction<Args extends unknown[], Result>(fn: (...args: Args) => Result): Transaction<Args, Result>;
 
   /**
    * Closes the connection. Silent when it is closed already.
    *
-   * @param throwOnError Throw if it cannot be closed, since an iteration is still going on.
+   * @param throwOnError Throw if it cannot be closed: with better-sqlite3 while an iteration is still going on.
    */
   close(throwOnError?: boolean): void;
-
-  /** Closes the connection at the end of a `using` block. */
-  [Symbol.dispose](): void;
 }
 
 /** A function that runs in a transaction. */
@@ -124,27 +102,30 @@ export interface Transaction<Args extends unknown[], Result> {
 
 /**
  * A compiled statement. Its methods take values by position (`1, "a"` or `[1, "a"]`), or one object of named values
- * whose keys may have the prefix of the parameter (`:a`, `$a`, `@a`) or leave it out. Keys without a parameter are
- * ignored; a parameter without a value is an error.
+ * whose keys may have the prefix of the parameter (`:a`, `$a`, `@a`) or leave it out; a `?` has the number of its place as
+ * its key, from 0. Keys without a parameter are ignored; a parameter without a value is an error.
  *
  * @typeParam Row What a row looks like.
  * @typeParam Params What its methods take.
  */
-export interface Statement<Row = SQLiteRow, Params extends unknown[] = SQLiteParam[]> {
+export interface Statement<Row = SQLiteRow, Params extends unknown[] = SQLiteParam[]> extends ClosedByUsing {
   /** The names of the columns; empty if it returns no rows. */
   readonly columnNames: string[];
   /** How many parameters it has. */
   readonly paramsCount: number;
 
   /**
+   * Reads one row.
+   *
    * @param params The values of the parameters.
    * @returns The first row, or null if there is none.
-   * @throws {RangeError} If a value is missing or left over, or a bigint has more than 64 bits.
-   * @throws {TypeError} If a value cannot be stored.
+   * @throws SQLite's error; and one of another kind if a value is missing, left over, or cannot be stored.
    */
   get(...params: Params): Row | null;
 
   /**
+   * Reads all rows.
+   *
    * @param params The values of the parameters.
    * @returns All rows; none if the statement returns no rows.
    * @throws As {@linkcode Statement.get}.
@@ -152,6 +133,8 @@ export interface Statement<Row = SQLiteRow, Params extends unknown[] = SQLitePar
   all(...params: Params): Row[];
 
   /**
+   * Reads all rows without the names of their columns.
+   *
    * @param params The values of the parameters.
    * @returns All rows as arrays, in the order of the columns.
    * @throws As {@linkcode Statement.get}.

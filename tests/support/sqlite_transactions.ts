@@ -64,21 +64,6 @@ export function testTransactions(open: () => Promise<Database>): void {
     assert.deepEqual(rows(), []);
   });
 
-  it("refuses a promise after rolling back", () => {
-    assert.throws(
-      db.transaction(async () => {
-        add(1);
-      }),
-      TypeError,
-    );
-    db.transaction(() => {
-      assert.throws(db.transaction(() => Promise.resolve(add(2))), TypeError);
-      add(3);
-    })();
-    assert.equal(db.inTransaction, false);
-    assert.deepEqual(rows(), [3]);
-  });
-
   it("keeps the error when SQLite has rolled back itself", () => {
     db.run("create unique index u on t (v); insert into t values (1)");
     const run = db.transaction(() => db.run("insert or rollback into t values (1)"));
