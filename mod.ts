@@ -35,7 +35,7 @@ export type {
 } from "./src/options.ts";
 export type { Migrated } from "./src/backends/backend.ts";
 export type { Connection } from "./src/backends/recognise.ts";
-export type { QueryConnection } from "./src/backends/node_postgres.ts";
+export type { QueryConnection } from "./src/backends/query_connection.ts";
 export type { PostgresJs, PostgresJsPool } from "./src/backends/postgres_js.ts";
 export type { SqliteHandle, SqliteStatement } from "./src/backends/sqlite_handle.ts";
 export type {

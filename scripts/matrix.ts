@@ -1,7 +1,9 @@
 // Runs the conformance suite on every connection under every runtime, and prints what came of it as a table.
 //   npm run matrix                     all of it
 //   npm run matrix -- Deno "pg Pool"   rows, columns or cells whose names contain a word of these
+import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { formatMatrix, type Matrix } from "./matrix_table.ts";
@@ -39,7 +41,7 @@ try {
 for (const output of failures) console.log(`\n${output}`);
 const shown = <Of extends { name: string }>(all: readonly Of[], of: "row" | "runtime") => all.filter(({ name }) => cells.some((cell) => cell[of].name === name));
 const isCell = (row: string, column: string) => cells.some((cell) => cell.row.name === row && cell.runtime.name === column);
-const { text, isGood } = formatMatrix(matrix, shown(rows, "row").map(({ name }) => name), shown(columns, "runtime"), isCell);
+const { text, isGood } = formatMatrix(matrix, shown(rows, "row"), shown(columns, "runtime"), isCell);
 console.log(`\nThe matrix took ${Math.round(performance.now() / 1000)} s\n\n${text}`);
 process.exitCode = isGood ? 0 : 1;
 
@@ -49,7 +51,7 @@ async function work(waiting: Cell[]): Promise<void> {
 
 async function run({ row, runtime }: Cell): Promise<void> {
   const url = row.postgres === undefined ? undefined : servers.get(row.postgres)?.url;
-  const result = await runCell(runtime, row.files, { ...row.env, ...(url && { DATABASE_URL: url }) });
+  const result = await runCell(runtime, row.files, { ...row.env, ...(url && { DATABASE_URL: url }) }, interrupted.signal);
   matrix.set(`${row.name}|${runtime.name}`, result);
   const { passed, failed, skipped, seconds } = result;
   console.log(`${row.name} · ${runtime.name}: ${passed} passed, ${failed} failed, ${skipped} skipped in ${Math.round(seconds)} s`);
@@ -59,8 +61,18 @@ async function run({ row, runtime }: Cell): Promise<void> {
 async function startServers() {
   const folders = new Map(cells.flatMap(({ row }) => row.postgres === undefined ? [] : [[row.postgres, row.postgres] as const]));
   const started = new Map<string, Awaited<ReturnType<typeof startPostgres>>>();
-  for (const binDir of folders.keys()) started.set(binDir, await startPostgres(binDir === "" ? {} : { binDir }));
+  for (const binDir of folders.keys()) {
+    const server = await startPostgres(binDir === "" ? {} : { binDir });
+    started.set(binDir, server);
+    const version = versionOf(server.binDir);
+    console.log(`Postgres ${version} for ${binDir === "" ? "all rows that name no other" : "the rows that name it"}`);
+    if (process.env["CI"] && binDir === "" && !version.startsWith("15.")) throw new Error(`The matrix is meant for Postgres 15, found ${version}`);
+  }
   return started;
+}
+
+function versionOf(binDir: string): string {
+  return String(/[\d.]+/.exec(execFileSync(join(binDir, "postgres"), ["--version"], { encoding: "utf8" })));
 }
 
 function isWanted({ row, runtime }: Cell): boolean {

@@ -19,10 +19,10 @@ const reports = temporaryFolder("matrix");
 let cells = 0;
 
 /** Runs test files under a runtime, by its own test runner. */
-export async function runCell(runtime: Runtime, files: readonly string[], env: Record<string, string>): Promise<CellResult> {
+export async function runCell(runtime: Runtime, files: readonly string[], env: Record<string, string>, signal?: AbortSignal): Promise<CellResult> {
   const report = join(reports, `${cells++}.xml`);
   const start = performance.now();
-  const { code, output } = await execute(runtime.program, testArguments(runtime, report, files), env);
+  const { code, output } = await execute(runtime.program, testArguments(runtime, report, files), env, signal);
   const counts = readReport(report, files);
   // A runner that fails without a failed test: it ended early, or what failed was no test.
   if (code !== 0 && counts.failed === 0) counts.failed = 1;
@@ -37,15 +37,23 @@ function testArguments({ kind, version }: Runtime, report: string, files: readon
   return [...loader, "--test", ...reporters, ...files];
 }
 
-function execute(program: string, args: string[], env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+function execute(program: string, args: string[], env: Record<string, string>, signal?: AbortSignal): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
     // With NODE_TEST_CONTEXT a runner in a test speaks to the runner above, and runs nothing.
-    const options = { env: { ...process.env, NODE_TEST_CONTEXT: undefined, NO_COLOR: "1", ...env }, stdio: "pipe", timeout: TIMEOUT_MS, killSignal: "SIGKILL" } as const;
-    const child = spawn(program, args, options);
+    const environment = { ...process.env, NODE_TEST_CONTEXT: undefined, NO_COLOR: "1", ...env };
+    // A group of its own: the file that hangs is a child of the runner.
+    const child = spawn(program, args, { env: environment, stdio: "pipe", detached: true });
+    const kill = () => void process.kill(-Number(child.pid), "SIGKILL");
+    const timer = setTimeout(kill, TIMEOUT_MS);
+    signal?.addEventListener("abort", kill);
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
     child.on("error", reject);
-    child.on("close", (code) => resolve({ code, output }));
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", kill);
+      resolve({ code, output });
+    });
   });
 }
 

@@ -12,7 +12,8 @@ import type { ColumnType, Query } from "./query.ts";
  */
 export function decodeRows<Row>(query: Query<unknown, Row>, rows: readonly unknown[]): Row[] {
   return rows.map((row) => {
-    const values = Object.values(row as object);
+    // By its places: an array may have holes, which are null.
+    const values: readonly unknown[] = Array.isArray(row) ? row : Object.values(row as object);
     return Object.fromEntries(query.columns.map(([name, type], place) => [name, decode(type, values[place])])) as Row;
   });
 }

@@ -12,7 +12,8 @@
  *
  * Which SQLite that is depends on the runtime alone, not on what is installed. On Bun it is bun:sqlite itself, with
  * `strict: true`. On Deno and on Node from 22.16 on it is the built-in `node:sqlite`, in a shim. On older Node it is the
- * package better-sqlite3 in the same shim, and that is to be installed beside this one.
+ * package better-sqlite3 in the same shim, and that is to be installed beside this one. (Node 22 warns at the first use that
+ * its `node:sqlite` is experimental.)
  *
  * The same calls give the same answers on all of them, down to the `name`, `code` and `errno` of SQLite's errors, but
  * for this (tried with Node 20.20, 22.16, 22.23, 24.0, 24.22 and 26.12, Bun 1.4 and Deno 2.9), and for what differs

@@ -2,12 +2,14 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import postgres from "postgres";
 import { type Connection, createQueue, type Queue } from "../mod.ts";
 import { failure } from "./conformance/support.ts";
+import { atEnd, test } from "./support/testing.ts";
 
 const URL = process.env["DATABASE_URL"];
 const ROLE = "builder";
@@ -20,7 +22,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
   const connect = async () => {
     const client = new pg.Client({ connectionString: String(URL) });
     await client.connect();
-    after(() => client.end().catch(() => {}));
+    atEnd(() => client.end().catch(() => {}));
     return client;
   };
 
@@ -47,6 +49,45 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     assert.equal(await count(), Number(rows) + 1);
   });
 
+  test("a transaction that a client of pg began is the caller's even where the driver cannot tell", async () => {
+    const client = await connect();
+    const { workflowId } = await createQueue(pool, { schema }).enqueue({ role: ROLE });
+    const status = async () => (await pool.query(`select status from "${schema}".workflows where workflow_id = $1`, [workflowId])).rows[0].status;
+    const queue = createQueue(client, { schema });
+    // Its answer is not there yet.
+    const begun = client.query("begin");
+    const cancelled = queue.cancel(workflowId);
+    await begun;
+    await cancelled;
+    await client.query("rollback");
+    assert.equal(await status(), "ACTIVE");
+    // Before pg 8.17, and with Neon's.
+    client.getTransactionStatus = undefined as never;
+    await client.query("begin");
+    await queue.cancel(workflowId);
+    await client.query("rollback");
+    assert.equal(await status(), "ACTIVE");
+    await queue.cancel(workflowId);
+    assert.equal(await status(), "CANCELLED");
+    assert.equal(client.listenerCount("notice"), 0);
+  });
+
+  test("a pool behind a Proxy is a pool", async () => {
+    const methods = new Map<PropertyKey, unknown>();
+    const proxy = new Proxy(() => {}, {
+      get: (_, name) => {
+        const found: unknown = Reflect.get(pool, name);
+        if (typeof found !== "function") return found;
+        return methods.get(name) ?? (methods.set(name, found.bind(pool)), methods.get(name));
+      },
+    });
+    const queue = createQueue(proxy as unknown as Connection, { schema });
+    const made = await Promise.all(Array.from({ length: 9 }, () => queue.enqueue({ role: ROLE })));
+    await Promise.all(made.map(({ workflowId }) => queue.cancel(workflowId)));
+    assert.equal((await pool.query("select 1 from pg_stat_activity where state = 'idle in transaction' and query like $1", [`%${schema}%`])).rowCount, 0);
+    assert.throws(() => queue.using(proxy as unknown as Connection), failure("unsupported_connection"));
+  });
+
   test("what failed in a transaction that the caller began is told as it is, and not tried again", async () => {
     const client = await connect();
     const blocker = await connect();
@@ -56,9 +97,9 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     await blocker.query(`update "${schema}".workflows set updated_at = updated_at where workflow_id = ${workflowId}`);
     await client.query("begin isolation level repeatable read");
     await client.query(`select 1 from "${schema}".workflows`);
-    const waiting = queue.cancel(workflowId);
+    const waiting = assert.rejects(queue.cancel(workflowId), { code: "40001" });
     await blocker.query("commit");
-    await assert.rejects(waiting, { code: "40001" });
+    await waiting;
     assert.equal(client.getTransactionStatus(), "E");
     await client.query("rollback");
     await queue.cancel(workflowId);
@@ -82,16 +123,17 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
 
   test("a connection of a pool that is lost in a transaction fails the call only", async () => {
     const lone = new pg.Pool({ connectionString: String(URL), max: 1 });
-    after(() => lone.end());
+    atEnd(() => lone.end());
     lone.on("error", () => {});
     const queue = createQueue(lone, { schema });
     const { workflowId } = await queue.enqueue({ role: ROLE });
+    const [{ pid }] = (await lone.query("select pg_backend_pid() as pid")).rows;
     const blocker = await connect();
     await blocker.query("begin");
     await blocker.query(`update "${schema}".workflows set updated_at = updated_at where workflow_id = ${workflowId}`);
     const waiting = assert.rejects(queue.cancel(workflowId), { code: "57P01" });
-    await untilBlocked(blocker);
-    await blocker.query("select pg_terminate_backend(pid) from pg_locks where not granted");
+    while ((await blocker.query("select 1 from pg_locks where not granted and pid = $1", [pid])).rowCount === 0) await sleep(10);
+    await blocker.query("select pg_terminate_backend($1)", [pid]);
     await waiting;
     await blocker.query("rollback");
     await queue.cancel(workflowId);
@@ -99,7 +141,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
 
   test("migrations at once in one transaction leave its search_path as it was", async () => {
     const sql = postgres(String(URL), { max: 1, onnotice: () => {} });
-    after(() => sql.end());
+    atEnd(() => sql.end());
     const other = `test_${randomUUID()}`;
     await assert.rejects(
       sql.begin(async (transaction) => {
@@ -125,9 +167,24 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     await queue.using(bare as Connection).enqueue([{ role: ROLE, key: "bare" }, { role: ROLE }]);
     await client.query("rollback");
     assert.equal(await count(), rows);
+    await client.query("begin");
+    const rowsOnly = { query: async (text: string, values?: unknown[]) => (await client.query(text, values)).rows };
+    await queue.using(rowsOnly as unknown as Connection).enqueue({ role: ROLE });
+    const nothing = { query: () => Promise.resolve([[], []].length) };
+    await assert.rejects(queue.using(nothing as unknown as Connection).enqueue({ role: ROLE }), failure("unsupported_connection", "rows"));
+    await client.query("rollback");
+    assert.equal(await count(), rows);
     const sql = postgres(String(URL));
+    const reserved = await sql.reserve();
+    assert.throws(() => createQueue(reserved as unknown as Connection, { schema }), failure("unsupported_connection", "reserved"));
+    await reserved.unsafe("begin");
+    await queue.using(reserved).enqueue([{ role: ROLE, key: "reserved" }, { role: ROLE }]);
+    await reserved.unsafe("rollback");
+    reserved.release();
+    assert.equal(await count(), rows);
     const pglite = { query() {}, exec() {}, transaction() {} };
-    for (const no of [pool, sql, pglite, { prepare() {}, exec() {}, query() {}, inTransaction: false }]) {
+    const mysql = { query() {}, connect() {}, execute() {} };
+    for (const no of [pool, sql, pglite, mysql, Object.assign(() => {}, { query() {} }), { prepare() {}, exec() {}, query() {}, inTransaction: false }]) {
       assert.throws(() => queue.using(no as unknown as Connection), failure("unsupported_connection", "begin"));
     }
     await sql.end();
@@ -139,7 +196,9 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     for (const adapter of ["mysql", "mariadb", "sqlite"]) {
       assert.throws(() => createQueue(bun(adapter) as unknown as Connection), failure("unsupported_connection", "Bun.SQL"));
     }
-    for (const no of [{ query() {} }, Object.assign(() => {}, { unsafe() {}, release() {} }), { prepare() {}, exec() {} }]) {
+    const reservedByBun = Object.assign(() => {}, { unsafe() {}, begin() {}, release() {}, options: { adapter: "postgres" } });
+    const mysql = { query() {}, connect() {}, execute() {} };
+    for (const no of [{ query() {} }, reservedByBun, mysql, Object.assign(() => {}, { unsafe() {}, release() {} }), { prepare() {}, exec() {} }]) {
       assert.throws(() => createQueue(no as unknown as Connection), failure("unsupported_connection"));
     }
   });
@@ -147,7 +206,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
   test("a queue on one driver works with the transactions of another", async () => {
     const queue: Queue = createQueue(pool, { schema });
     const sql = postgres(String(URL), { max: 1 });
-    after(() => sql.end());
+    atEnd(() => sql.end());
     const rows = Number(await count());
     await sql.begin((transaction) => queue.using(transaction).enqueue({ role: ROLE }));
     assert.equal(await count(), rows + 1);
@@ -178,6 +237,13 @@ describe("PGlite", () => {
   });
 });
 
-async function untilBlocked(client: pg.Client): Promise<void> {
-  while ((await client.query("select 1 from pg_locks where not granted")).rowCount === 0);
-}
+describe("SQLite", () => {
+  test("a handle whose statements answer by promises is refused, not misunderstood", async () => {
+    const { default: Database } = await import("libsql/promise");
+    const db = new Database(":memory:", {});
+    const queue = createQueue(db as unknown as Connection);
+    for (const call of [() => queue.migrate(), () => queue.enqueue({ role: ROLE })]) {
+      await assert.rejects(call(), failure("unsupported_connection", "synchronous"));
+    }
+  });
+});

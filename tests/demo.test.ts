@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { basename } from "node:path";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import postgres from "postgres";
 import type { Claim } from "../mod.ts";
 import type { Evidence } from "../examples/demo/evidence.ts";
@@ -11,6 +11,7 @@ import { examine, holds } from "../examples/demo/report.ts";
 import { type BackendUnderTest, mainBackends, type Opened } from "./support/backends.ts";
 import { spawnWorker } from "./support/processes.ts";
 import { temporaryFolder } from "./support/temp.ts";
+import { test as it } from "./support/testing.ts";
 
 const PROOF = [
   /✓ by the table, all 2,000 attempts and their workflows succeeded/,

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, describe } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createDatabase } from "./support/postgres_server.ts";
 import { spawnWorker } from "./support/processes.ts";
+import { atEnd, test as it } from "./support/testing.ts";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 // Inside the tree, so that the examples find the drivers.
@@ -67,7 +68,7 @@ function runnable(code: string): string {
 // A database of its own: the example uses the default schema.
 async function databaseUrl(): Promise<string> {
   const database = await createDatabase(String(process.env.DATABASE_URL));
-  after(database.drop);
+  atEnd(database.drop);
   return database.url;
 }
 

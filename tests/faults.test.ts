@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import postgres from "postgres";
 import { createQueue, type PostgresJsPool } from "../mod.ts";
 import type { Statement } from "../src/query.ts";
@@ -7,6 +7,7 @@ import { dequeue } from "../src/sql.gen.ts";
 import { openSqlite } from "../src/sqlite.ts";
 import { mainBackends } from "./support/backends.ts";
 import { temporaryFolder } from "./support/temp.ts";
+import { test } from "./support/testing.ts";
 
 // What was found broken once, where no other suite has a place for it.
 

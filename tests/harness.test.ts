@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, lstatSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { after, describe, test } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
@@ -12,6 +12,7 @@ import { installedPostgres, serverUser } from "./support/postgres_binaries.ts";
 import { createDatabase, startPostgres } from "./support/postgres_server.ts";
 import { isRunning, spawnWorker } from "./support/processes.ts";
 import { temporaryFolder } from "./support/temp.ts";
+import { atEnd, test } from "./support/testing.ts";
 
 const HOLD_POSTGRES = fileURLToPath(new URL("./support/hold_postgres.ts", import.meta.url));
 const TEST_SCRIPT = fileURLToPath(new URL("../scripts/test.ts", import.meta.url));
@@ -48,7 +49,7 @@ describe("a Postgres of one's own", () => {
 
   test("gives databases that know nothing of each other", async () => {
     const server = await startPostgres();
-    after(server.stop);
+    atEnd(server.stop);
     const [one, two] = await Promise.all([createDatabase(server.url), createDatabase(server.url, "Zwei")]);
     assert.equal((await ask(one.url)).database, one.name);
     assert.equal((await ask(two.url)).database, "Zwei");
@@ -117,16 +118,16 @@ describe("workers", () => {
     await assert.rejects(spawnWorker(idle).nextEvent("down", 50), /No event "down": waited 50 ms/);
   });
 
-  test("end with their test, even when stopped or in a grandchild", async (t) => {
-    let frozen = 0;
-    await t.test("a test that forgets its worker", async () => {
-      const worker = spawnWorker(idle);
-      frozen = worker.pid;
-      await worker.nextEvent("up");
-      worker.kill("SIGSTOP");
-    });
-    assert.ok(!isRunning(frozen));
+  let frozen = 0;
+  test("may be forgotten by their test, and be stopped", async () => {
+    const worker = spawnWorker(idle);
+    frozen = worker.pid;
+    await worker.nextEvent("up");
+    worker.kill("SIGSTOP");
+  });
 
+  test("end with their test, and when they are in a grandchild", async () => {
+    assert.ok(frozen > 0 && !isRunning(frozen));
     const parent = spawnWorker(script("parent.mts", `
       import { isRunning, spawnWorker } from ${JSON.stringify(new URL("./support/processes.ts", import.meta.url).href)};
       const { pid } = await spawnWorker(${JSON.stringify(idle)}, [], {}, { atEnd: () => {} }).nextEvent("up");

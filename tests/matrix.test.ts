@@ -53,7 +53,7 @@ describe("a cell of the matrix", () => {
 describe("the table of the matrix", () => {
   const columns = [{ name: "Node 20", version: "20.1.0" }, { name: "Bun", version: "1.4.5" }];
   const cell = (passed: number, failed = 0, skipped = 0) => ({ passed, failed, skipped });
-  const format = (cells: [string, ReturnType<typeof cell>][]) => formatMatrix(new Map(cells), ["here", "there"], columns, (row, column) => row === "here" || column === "Bun");
+  const format = (cells: [string, ReturnType<typeof cell>][]) => formatMatrix(new Map(cells), [{ name: "here" }, { name: "there" }], columns, (row, column) => row === "here" || column === "Bun");
 
   test("is good when every cell that can exist passed", () => {
     const { text, isGood } = format([["here|Node 20", cell(5)], ["here|Bun", cell(5)], ["there|Bun", cell(6)]]);
@@ -73,6 +73,14 @@ describe("the table of the matrix", () => {
     const { text, isGood } = format(others);
     assert.equal(isGood, false);
     assert.match(text, /^there.*did not run$/m);
+  });
+
+  test("is not good with fewer tests in one cell of a row, unless that is meant", () => {
+    const cells = new Map([["here|Node 20", cell(5)], ["here|Bun", cell(4)]]);
+    assert.equal(formatMatrix(cells, [{ name: "here", differs: true }], columns, () => true).isGood, true);
+    const { text, isGood } = formatMatrix(cells, [{ name: "here" }], columns, () => true);
+    assert.equal(isGood, false);
+    assert.match(text, /Not the same number of tests everywhere: here/);
   });
 
   test("has a row for everything that is opened, and opens everything in it", () => {

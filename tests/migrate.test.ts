@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import process from "node:process";
-import { after, describe, test } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import SqliteDatabase from "better-sqlite3";
@@ -13,6 +13,7 @@ import { createQueue, type Queue } from "../mod.ts";
 import { mainBackends, type BackendUnderTest, type Opened } from "./support/backends.ts";
 import { catalog, columns, missing, postgresCatalog, psqlShell, type Shell, sqliteShell } from "./support/shells.ts";
 import { temporaryFolder } from "./support/temp.ts";
+import { atEnd, test } from "./support/testing.ts";
 
 // What the older program knows, and what it runs.
 const OLDER =
@@ -166,7 +167,7 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
   const notices: unknown[] = [];
   const connect = (options: postgres.Options<{}> = {}) => {
     const connection = postgres(String(URL_GIVEN), { max: 1, onnotice: ({ message }) => void notices.push(message), ...options });
-    after(() => connection.end({ timeout: 1 }));
+    atEnd(() => connection.end({ timeout: 1 }));
     return connection;
   };
   const once = async (statements: string) => {
@@ -175,13 +176,13 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
   };
   const newSchema = (suffix = "") => {
     const schema = `s_${randomUUID()}${suffix}`;
-    after(() => once(`drop schema if exists "${schema.replaceAll('"', '""')}" cascade`));
+    atEnd(() => once(`drop schema if exists "${schema.replaceAll('"', '""')}" cascade`));
     return schema;
   };
   const role = async (grants: (name: string) => string) => {
     const name = `skiplocked_${randomUUID().slice(0, 8)}`;
     await once(`create role ${name} login; ${grants(name)}`);
-    after(() => once(`drop owned by ${name} cascade; drop role ${name}`));
+    atEnd(() => once(`drop owned by ${name} cascade; drop role ${name}`));
     return connect({ username: name });
   };
   const migrate = (sql: postgres.Sql, schema: string) => createQueue(sql, { schema }).migrate();

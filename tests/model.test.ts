@@ -1,6 +1,6 @@
 // Random histories, each run on the model and on a database side by side: whatever one of them answers or stores, the
 // other must. MODEL_RUNS asks for more of them, MODEL_SEED for those that failed.
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import process from "node:process";
 import fc from "fast-check";
 import { open } from "./model/arena.ts";
@@ -9,6 +9,7 @@ import { atOnce, commands, compareTables, opening, type World } from "./model/co
 import { DatabaseSubject, reserveOlderIds } from "./model/database.ts";
 import { Model } from "./model/model.ts";
 import { mainBackends, type Opened } from "./support/backends.ts";
+import { test } from "./support/testing.ts";
 
 const { MODEL_RUNS, MODEL_SEED } = process.env;
 

@@ -1,11 +1,12 @@
 // The program that was there first. It knows eleven columns and two statuses, has no idea of fencing tokens, and goes on
 // working on the same rows.
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Claim } from "../mod.ts";
 import { TIMES } from "./model/arena.ts";
 import { mainBackends, type BackendUnderTest, type Opened } from "./support/backends.ts";
+import { test } from "./support/testing.ts";
 
 const STALE_MS = 60_000;
 const NAME = "older/1";

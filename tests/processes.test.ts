@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Claim } from "../mod.ts";
 import { mainBackends, type Opened } from "./support/backends.ts";
 import { spawnWorker, type Worker } from "./support/processes.ts";
 import { temporaryFolder } from "./support/temp.ts";
+import { test } from "./support/testing.ts";
 import type { WorkerArguments } from "./workers/worker.ts";
 
 const PROCESSES = 8;

@@ -1,10 +1,11 @@
 // Two or more at the same row at the same moment: one wins, the others are told, and nothing is counted twice.
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import type { Claim, Enqueued, Queue } from "../mod.ts";
 import { race, rounds, valueOf } from "./model/arena.ts";
 import { testClaims, testClaimsUnderSettings } from "./model/claims_at_once.ts";
 import { mainBackends, type Opened } from "./support/backends.ts";
+import { test } from "./support/testing.ts";
 
 const STALE_MS = 60_000;
 for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3 12")) {

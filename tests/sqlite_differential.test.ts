@@ -5,7 +5,8 @@ import { describe, it } from "node:test";
 import { CALLS } from "./support/sqlite_calls.ts";
 import { DIFFERENCES } from "./support/sqlite_differences.ts";
 import type { DriverName } from "./support/sqlite_drivers.ts";
-import { everyRuntime, linesOf } from "./support/sqlite_runtimes.ts";
+import { runtimes } from "./support/runtimes.ts";
+import { linesOf } from "./support/sqlite_runtimes.ts";
 
 type Answers = Record<string, unknown>;
 
@@ -22,7 +23,7 @@ interface Asked {
 
 const MEMBERS = ["members of a database", "members of a statement", "members of a transaction", "members of an error"];
 
-const bun = everyRuntime().find(({ kind }) => kind === "bun");
+const bun = runtimes().find(({ kind }) => kind === "bun");
 // Of a test and not of a hook: Bun gives hooks 5 seconds.
 const patient = { timeout: 300_000 };
 
@@ -30,7 +31,7 @@ describe("the shim beside bun:sqlite", { skip: bun === undefined && "Bun is not 
   let asking: Promise<Asked> | undefined;
   const asked = () => asking ??= askAll();
 
-  for (const { name: runtime } of everyRuntime()) {
+  for (const { name: runtime } of runtimes()) {
     it(`answers alike on ${runtime}, but for what is known`, patient, async () => {
       const { reference, shims: all } = await asked();
       const shims = all.filter((shim) => shim.runtime === runtime);
@@ -72,7 +73,7 @@ describe("the list of differences in the documentation", () => {
 /** One after the other: they are more than there are processors. */
 async function askAll(): Promise<Asked> {
   const shims: Shim[] = [];
-  for (const runtime of everyRuntime()) {
+  for (const runtime of runtimes()) {
     for (const line of await linesOf(runtime, "./sqlite_answers.ts")) shims.push({ runtime: runtime.name, ...line });
   }
   const real = shims.findIndex(({ driver }) => driver === "bun:sqlite");

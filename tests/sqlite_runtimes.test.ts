@@ -2,17 +2,18 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import { openSqlite } from "../src/sqlite.ts";
-import type { Runtime } from "./support/runtimes.ts";
-import { everyRuntime, linesOf, start } from "./support/sqlite_runtimes.ts";
+import { type Runtime, runtimes } from "./support/runtimes.ts";
+import { linesOf, start } from "./support/sqlite_runtimes.ts";
 import { temporaryFolder } from "./support/temp.ts";
+import { test as it } from "./support/testing.ts";
 
 const PROCESSES = 8;
 const ROUNDS = 10;
 
 describe("openSqlite()", () => {
-  for (const runtime of everyRuntime()) {
+  for (const runtime of runtimes()) {
     it(`takes the SQLite of ${runtime.name}`, { timeout: 60_000 }, async () => {
       const file = join(temporaryFolder("sqlite-choice"), "a.db");
       const [choice] = await linesOf(runtime, "./sqlite_choice.ts", [file]);
@@ -23,7 +24,7 @@ describe("openSqlite()", () => {
   }
 });
 
-const deno = everyRuntime().find(({ kind }) => kind === "deno");
+const deno = runtimes().find(({ kind }) => kind === "deno");
 
 describe("openSqlite() on Deno", { skip: deno === undefined && "Deno is not installed" }, () => {
   it("needs the permission to read and write files, and more for what the documentation says", { timeout: 60_000 }, async () => {
@@ -38,7 +39,7 @@ describe("openSqlite() on Deno", { skip: deno === undefined && "Deno is not inst
 });
 
 describe("a file that does not exist yet", () => {
-  const all = everyRuntime();
+  const all = runtimes();
   for (const [name, runtimes] of [...all.map((each) => [each.name, [each]] as const), ["all runtimes", all] as const]) {
     it(`is opened by ${PROCESSES} processes of ${name} at once`, { timeout: 180_000 }, async () => {
       await race(Array.from({ length: PROCESSES }, (_, index) => runtimes[index % runtimes.length] as Runtime));

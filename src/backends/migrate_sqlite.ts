@@ -1,7 +1,7 @@
 import { schemas } from "../sql.gen.ts";
 import type { Migrated } from "./backend.ts";
 import { conflict, planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
-import type { SqliteHandle } from "./sqlite_handle.ts";
+import { compile, type SqliteHandle } from "./sqlite_handle.ts";
 
 /**
  * Makes or upgrades the tables, inside a transaction. Writes nothing when there is nothing to do.
@@ -21,7 +21,7 @@ export function recordedVersion(db: SqliteHandle): number {
   const columns = columnsOf(db, "skiplocked_schema");
   if (columns === undefined) return 0;
   requireColumns("skiplocked_schema", columns, ["version"]);
-  const [row] = db.prepare("select max(version) as version from skiplocked_schema").all();
+  const [row] = compile(db, "select max(version) as version from skiplocked_schema").all();
   return readVersion(Object.values(row as object)[0]);
 }
 
@@ -40,6 +40,6 @@ function adopt(db: SqliteHandle): void {
 // Name and, for the primary key, type.
 function columnsOf(db: SqliteHandle, table: string): Map<string, string> | undefined {
   const text = `select name, upper(type) || iif(pk, ' PRIMARY KEY', '') as type from pragma_table_info('${table}')`;
-  const rows = db.prepare(text).all().map((row) => Object.values(row as object).map(String) as [string, string]);
+  const rows = compile(db, text).all().map((row) => Object.values(row as object).map(String) as [string, string]);
   return rows.length === 0 ? undefined : new Map(rows);
 }

@@ -6,27 +6,22 @@
 
 import { exclusive } from "./exclusive.ts";
 import { type Begin, ISOLATION, type PostgresConnection, type PostgresSession } from "./postgres_connection.ts";
+import type { QueryConnection } from "./query_connection.ts";
 import { hasMethods } from "./shape.ts";
-
-/** The part of node-postgres and of PGlite that is called. Their own types are not used: nobody needs the packages. */
-export interface QueryConnection {
-  /** Runs a text with its parameters. */
-  query(text: string, values?: any[]): PromiseLike<{ rows: any[] }>;
-}
 
 interface Client {
   query(query: string | QueryConfig): PromiseLike<{ rows: unknown[][] }>;
   /** Since pg 8.17: "I" outside of a transaction, "T" in one, "E" in one that failed. */
   getTransactionStatus?(): string | null;
+  on(event: "error" | "notice", listener: (message: { code?: string }) => void): unknown;
+  removeListener(event: "error" | "notice", listener: (message: { code?: string }) => void): unknown;
 }
 
 interface PoolClient extends Client {
-  on(event: "error", listener: () => void): unknown;
-  removeListener(event: "error", listener: () => void): unknown;
   release(destroy?: boolean): void;
 }
 
-interface Pool extends Client {
+interface Pool extends Pick<Client, "query"> {
   connect(): Promise<PoolClient>;
 }
 
@@ -37,17 +32,20 @@ interface QueryConfig {
   types: { getTypeParser(): (cell: unknown) => string };
 }
 
+// active_sql_transaction.
+const ACTIVE_TRANSACTION = "25001";
+
 // The caller may have replaced parsers, for the whole process; with `binary: true` a cell is a Buffer.
 const UNPARSED = { getTypeParser: () => (cell: unknown) => String(cell) };
 
-/** Whether this is a pool or a client, by its shape. */
+/** Whether this is a pool or a client. What else has `query` and `connect` speaks to MySQL or SQL Server. */
 export function isNodePostgres(connection: unknown): connection is QueryConnection {
-  return hasMethods(connection, "query", "connect");
+  return hasMethods(connection, "query", "connect") && (isNodePostgresPool(connection) || hasMethods(connection, "escapeIdentifier"));
 }
 
-/** Whether it hands out clients. A client of a pool has a `connect` as well. */
+/** Whether it hands out clients. Not by `in`: the pool of Vercel is a Proxy. A client of a pool has a `connect` as well. */
 export function isNodePostgresPool(connection: unknown): boolean {
-  return isNodePostgres(connection) && "totalCount" in connection;
+  return hasMethods(connection, "query", "connect") && typeof (connection as { totalCount?: unknown }).totalCount === "number";
 }
 
 /** A pool or a client for the backend. */
@@ -108,8 +106,10 @@ function isTransactionOpen(client: Client): boolean {
 }
 
 async function inTransaction<T>(client: Client, work: (session: PostgresSession) => Promise<T>, giveUp: () => void): Promise<T> {
+  // Older versions do not know, and none does before the answer to the caller's "begin" is there: then ours is answered with
+  // a warning, and the transaction stays the caller's.
+  if (await begin(client) === "joined") return await work(session(client));
   try {
-    await client.query(`begin ${ISOLATION}`);
     const result = await work(session(client));
     await client.query("commit");
     return result;
@@ -120,7 +120,19 @@ async function inTransaction<T>(client: Client, work: (session: PostgresSession)
   }
 }
 
-function session(client: Client): PostgresSession {
+async function begin(client: Client): Promise<"begun" | "joined"> {
+  let answer: "begun" | "joined" = "begun";
+  const listen = ({ code }: { code?: string }) => void (code === ACTIVE_TRANSACTION && (answer = "joined"));
+  client.on("notice", listen);
+  try {
+    await client.query(`begin ${ISOLATION}`);
+    return answer;
+  } finally {
+    client.removeListener("notice", listen);
+  }
+}
+
+function session(client: Pick<Client, "query">): PostgresSession {
   return {
     // Never prepared: pg has no setting by which the caller could say that a pooler is in between.
     query: async (text, values) => (await client.query({ text, values, rowMode: "array", types: UNPARSED })).rows,

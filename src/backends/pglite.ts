@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { QueryConnection } from "./node_postgres.ts";
 import { ISOLATION, type PostgresConnection, type PostgresSession } from "./postgres_connection.ts";
+import type { QueryConnection } from "./query_connection.ts";
 import { hasMethods } from "./shape.ts";
 
 interface PGlite extends Transaction {

@@ -5,6 +5,7 @@
  */
 
 import { ISOLATION, type PostgresConnection, type PostgresSession } from "./postgres_connection.ts";
+import { hasMethods } from "./shape.ts";
 
 /** The part of a postgres.js `Sql` or `TransactionSql` that is called. Its own types are not used: nobody needs the package. */
 export interface PostgresJs {
@@ -20,22 +21,24 @@ export interface PostgresJsPool extends PostgresJs {
 
 /** A query that has not run yet. */
 interface Pending extends PromiseLike<readonly unknown[]> {
-  raw(): PromiseLike<readonly (Uint8Array | null)[][]>;
+  raw(): PromiseLike<readonly Record<string, Uint8Array | null>[]>;
 }
 
-/**
- * Whether this is a pool or a transaction of postgres.js, by its shape: two copies of a package have two classes. A reserved
- * connection is neither: it cannot tell whether a transaction is open on it. Bun.SQL drives other databases as well.
- */
+/** Whether it runs SQL as postgres.js does: a pool, a transaction or a reserved connection. Bun.SQL drives other databases too. */
 export function isPostgresJs(connection: unknown): connection is PostgresJs {
-  const { unsafe, options } = (connection ?? {}) as Partial<PostgresJs> & { options?: { adapter?: unknown } };
-  return typeof connection === "function" && typeof unsafe === "function" && ("begin" in connection || "savepoint" in connection) &&
+  const { options } = (connection ?? {}) as { options?: { adapter?: unknown } };
+  return typeof connection === "function" && hasMethods(connection, "unsafe") &&
     [undefined, "postgres"].includes(options?.adapter as string | undefined);
 }
 
-/** Whether transactions can be begun on it. One that is begun has savepoints. */
+/** Whether transactions can be begun on it. One that is begun has savepoints; Bun's reserved connection can begin them too. */
 export function isPostgresJsPool(sql: PostgresJs): sql is PostgresJsPool {
-  return "begin" in sql && typeof sql.begin === "function" && !("savepoint" in sql);
+  return hasMethods(sql, "begin") && !("savepoint" in sql) && !isReserved(sql);
+}
+
+/** Whether it is a reserved connection, which cannot tell whether a transaction is open on it. */
+export function isReserved(sql: PostgresJs): boolean {
+  return "release" in sql;
 }
 
 /** A pool or transaction for the backend. */
@@ -53,8 +56,12 @@ function session(sql: PostgresJs): PostgresSession {
   return {
     async query(text, params, prepare) {
       const pending = sql.unsafe(text, [...params], { prepare }) as Pending;
-      // Raw: parsers and transforms of the caller's change nothing.
-      return (await pending.raw()).map((row) => Object.values(row).map((cell) => cell && decoder.decode(cell)));
+      // Raw: parsers and transforms of values change nothing. One of rows gets them like this, and may leave out the nulls.
+      return (await pending.raw()).map((row) => {
+        const cells: unknown[] = [];
+        for (const [place, cell] of Object.entries(row)) cells[Number(place)] = cell && decoder.decode(cell);
+        return cells;
+      });
     },
     script: async (text) => void await sql.unsafe(text),
   };

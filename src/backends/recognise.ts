@@ -1,6 +1,6 @@
 import { SkiplockedError } from "../errors.ts";
 import type { Backend } from "./backend.ts";
-import type { QueryConnection } from "./node_postgres.ts";
+import type { QueryConnection } from "./query_connection.ts";
 import { postgresBackend } from "./postgres.ts";
 import type { PostgresJs, PostgresJsPool } from "./postgres_js.ts";
 import { recognisePostgres } from "./recognise_postgres.ts";

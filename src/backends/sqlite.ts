@@ -14,7 +14,7 @@ import { PATIENCE_MS, untilNotBusy } from "../wait.ts";
 import type { Backend, Migrated } from "./backend.ts";
 import { migrateSqlite, recordedVersion } from "./migrate_sqlite.ts";
 import { planMigration } from "./plan_migration.ts";
-import { isInTransaction, isSqlite, type SqliteHandle, type SqliteStatement } from "./sqlite_handle.ts";
+import { compile, isInTransaction, isSqlite, type SqliteHandle, type SqliteStatement } from "./sqlite_handle.ts";
 
 // How long SQLite itself waits for a lock, standing in the way of everything else that this process does.
 const BLOCKING_MS = 20;
@@ -66,8 +66,10 @@ export function sqliteBackend(db: SqliteHandle): Backend {
   }
 
   function prepare(text: string): SqliteStatement {
-    let statement = shared.statements.get(text);
-    if (statement === undefined) shared.statements.set(text, statement = db.prepare(text));
+    const known = shared.statements.get(text);
+    if (known !== undefined) return known;
+    const statement = compile(db, text);
+    shared.statements.set(text, statement);
     return statement;
   }
 
@@ -83,9 +85,16 @@ export function sqliteBackend(db: SqliteHandle): Backend {
       return result;
     } catch (error) {
       // SQLite has rolled back by itself after some errors.
-      if (isInTransaction(db)) db.exec(rollback);
+      if (isInTransaction(db)) rollBack(rollback);
       throw error;
     }
+  }
+
+  // Where that fails as well the first error says more.
+  function rollBack(statements: string): void {
+    try {
+      db.exec(statements);
+    } catch {}
   }
 
   // Inside the caller's transaction nothing is tried again, and a call without `await` inside a synchronous one is part of

@@ -4,12 +4,15 @@
  * @module
  */
 
+import { SkiplockedError } from "../errors.ts";
 import { hasMethods } from "./shape.ts";
 
 /** The part of a database handle that is called. */
 export interface SqliteHandle {
   /** Compiles one statement. */
   prepare(sql: string): SqliteStatement;
+  /** The same in bun:sqlite, which closes these with the database, and keeps its file open for those of `prepare`. */
+  query?(sql: string): SqliteStatement;
   /** Runs a text of several statements. */
   exec(sql: string): unknown;
   /** Whether a transaction is open: better-sqlite3, libsql, bun:sqlite. */
@@ -34,4 +37,16 @@ export function isSqlite(connection: unknown): connection is SqliteHandle {
 /** Whether a transaction is open on it. */
 export function isInTransaction(db: SqliteHandle): boolean {
   return db.inTransaction ?? db.isTransaction ?? false;
+}
+
+/**
+ * Compiles a statement that is kept for as long as the handle.
+ *
+ * @throws {SkiplockedError} `unsupported_connection` if this is no handle after all but a client that answers by promises.
+ */
+export function compile(db: SqliteHandle, text: string): SqliteStatement {
+  const statement = db.query === undefined ? db.prepare(text) : db.query(text);
+  if (hasMethods(statement, "all", "run")) return statement;
+  const message = "Cannot run SQL on this handle: its statements have no synchronous \"all\" and \"run\", pass the synchronous API of its driver";
+  throw new SkiplockedError("unsupported_connection", message);
 }

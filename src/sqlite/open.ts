@@ -38,7 +38,7 @@ export async function openSqlite(path: string, options: OpenSqliteOptions = {}):
 /** The same with a driver of the caller's choice. */
 export async function openWith(load: () => Promise<Connect>, path: string, options: OpenSqliteOptions): Promise<Database> {
   const settings = readOptions(path, options);
-  const file = path.trim();
+  const file = isMemory(path) ? ":memory:" : path;
   if (!isMemory(file) && !settings.allowNetworkFileSystem) await refuseNetworkFileSystem(file);
   const connect = await load();
   const database = connect(file, settings);

@@ -42,9 +42,16 @@ function runInside<Result>(driver: Driver, begin: string, fn: () => Result): Res
     return result;
   } catch (error) {
     // SQLite ends the transaction itself after some errors, a full disk for one.
-    if (driver.inTransaction) execute(driver, rollback);
+    if (driver.inTransaction) rollBack(driver, rollback);
     throw error;
   }
+}
+
+/** Where that fails as well the first error says more. */
+function rollBack(driver: Driver, statements: string): void {
+  try {
+    execute(driver, statements);
+  } catch {}
 }
 
 // Going back to a savepoint leaves it open, hence the release.

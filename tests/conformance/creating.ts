@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { describe } from "node:test";
 import type { Connection, QueueOptions } from "../../mod.ts";
 import { createQueue } from "../../mod.ts";
@@ -129,6 +131,17 @@ export function creating(backend: BackendUnderTest): void {
       await db.queue.prune({ olderThanMs: 0 });
       assert.deepEqual(await settings(), before);
       if (backend.dialect === "sqlite") assert.deepEqual(Object.values((await db.sql("pragma busy_timeout"))[0] ?? {}), [1234]);
+    });
+
+    test("a file that its caller closed is closed, with nothing of it left in a log", async () => {
+      const db = await fresh(backend);
+      await db.stick();
+      await db.add();
+      await db.queue.complete(await db.claim());
+      await db.queue.stats();
+      await db.queue.prune({ olderThanMs: 0 });
+      await db.opened.close();
+      if (backend.dialect === "sqlite" && db.address !== null) assert.deepEqual(readdirSync(dirname(db.address)), [basename(db.address)]);
     });
 
     if (backend.dialect === "sqlite") {

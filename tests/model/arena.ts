@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import process from "node:process";
-import { after } from "node:test";
 import postgres from "postgres";
 import { createQueue, type Queue } from "../../mod.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import type { BackendUnderTest, Opened } from "../support/backends.ts";
+import { atEnd } from "../support/testing.ts";
 
 // Hundreds of rounds where they are quick; a slow machine plays fewer. RACES=10 plays ten times as many.
 const ROUNDS = { postgres: 300, sqlite: 150 };
@@ -26,7 +26,7 @@ export async function open(backend: BackendUnderTest, contenders: number, connec
   let closed: Promise<unknown> | undefined;
   const close = async () => void await (closed ??= Promise.all(places.map((place) => place.close())));
   // What stays open after a failure would keep the process from ending.
-  after(close);
+  atEnd(close);
   return { opened, queues: places.map(({ queue }) => queue), close };
 }
 

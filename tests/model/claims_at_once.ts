@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { Queue } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
+import { test } from "../support/testing.ts";
 import { open } from "./arena.ts";
 
 const EIGHT = 8;

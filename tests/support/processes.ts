@@ -2,8 +2,8 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
+import { atEnd as atEndOfTest } from "./testing.ts";
 
 const BEFORE_EVERY_WORKER = new URL("./die_with_parent.ts", import.meta.url).href;
 
@@ -33,7 +33,7 @@ export interface WorkerOptions {
   /** Run it as another system user; only root can. */
   user?: { uid: number; gid: number };
   /**
-   * Told how to stop the worker. The default is the calling test's or suite's `after`; in a `before`
+   * Told how to stop the worker. The default is the calling test's end, or the suite's; in a `before`
    * hook it would run as soon as the hook ends, so pass another there, and outside of node:test.
    */
   atEnd?: (stop: () => Promise<void>) => void;
@@ -51,7 +51,7 @@ export function spawnWorker(
   file: string | URL,
   args: readonly string[] = [],
   env: Record<string, string | undefined> = {},
-  { user, atEnd = after }: WorkerOptions = {},
+  { user, atEnd = atEndOfTest }: WorkerOptions = {},
 ): Worker {
   const child = spawn(...runCommand(file, args), { ...user, env: workerEnvironment(env) });
   const worker = watch(child);

@@ -33,11 +33,13 @@ export function installRuntimes(): void {
   if (missing().length > 0) throw new Error(`npm installed no program for ${missing().join(", ")}`);
 }
 
-/** The runtime of this process, and those that are installed in `tests/runtimes`. In CI none may be missing. */
+/** The Node of this process, if it is one, and the runtimes that are installed in `tests/runtimes`. In CI none may be missing. */
 export function runtimes(): Runtime[] {
   if (process.env["CI"] && missing().length > 0) throw new Error(`Not installed: ${missing().join(", ")}; run npm run matrix once`);
   const others = Object.keys(PROGRAMS).filter((name) => programOf(name) !== undefined);
-  return [node(`Node ${process.versions.node.split(".")[0]}`, process.execPath), ...others.map((name) => runtime(name, String(programOf(name))))];
+  const isNode = process.versions["bun"] === undefined && process.versions["deno"] === undefined;
+  const own = isNode ? [node(`Node ${process.versions.node.split(".")[0]}`, process.execPath)] : [];
+  return [...own, ...others.filter((name) => name !== own[0]?.name).map((name) => runtime(name, String(programOf(name))))];
 }
 
 /** The folder of a package that only some runtimes load, better-sqlite3 13 for one. */

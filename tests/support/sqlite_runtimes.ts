@@ -1,17 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type Runtime, runtimes } from "./runtimes.ts";
-
-/** Every runtime once: the one of this process, which `runtimes` takes for a Node, may be among the installed ones. */
-export function everyRuntime(): Runtime[] {
-  const isNode = process.versions["bun"] === undefined && process.versions["deno"] === undefined;
-  const all = isNode ? runtimes() : runtimes().slice(1);
-  return all.filter(({ name }, index) => all.findIndex((other) => other.name === name) === index);
-}
+import type { Runtime } from "./runtimes.ts";
+import { atEnd } from "./testing.ts";
 
 /** Runs a program of this folder to its end and gives the values that it printed, a line of JSON each. */
 export async function linesOf(runtime: Runtime, file: string, args: readonly string[] = []): Promise<any[]> {
@@ -32,7 +25,7 @@ export function start(runtime: Runtime, file: string, args: readonly string[]): 
   let stderr = "";
   child.stderr.on("data", (text) => (stderr += text));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  after(() => ended(child));
+  atEnd(() => ended(child));
   return {
     pid: Number(child.pid),
     async next() {

@@ -1,14 +1,17 @@
-import { after, test as testOfNode } from "node:test";
+import { after, test as testOfNode, type TestOptions } from "node:test";
 
 type Work = () => unknown;
 
 // Of the test that runs now; null between tests and in those of node:test itself.
 let atItsEnd: Work[] | null = null;
 
-/** `test` of node:test whose clean-up comes with its end: under Deno `after` and `t.after` wait for that of the whole suite. */
-export function test(name: string, options: { timeout?: number }, work: () => unknown): void;
-export function test(name: string, work: () => unknown): void;
-export function test(name: string, ...rest: [Work] | [{ timeout?: number }, Work]): void {
+/**
+ * `test` of node:test whose clean-up comes with its end. An `after` in a test does not: under Deno it waits for the end of the
+ * suite, and under Node, after an `await` of what another test began, it belongs to that other one and never comes.
+ */
+export function test(name: string, options: TestOptions, work: Work): void;
+export function test(name: string, work: Work): void;
+export function test(name: string, ...rest: [Work] | [TestOptions, Work]): void {
   const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
   void testOfNode(name, options, async () => {
     const all: Work[] = atItsEnd = [];

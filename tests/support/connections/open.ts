@@ -8,7 +8,7 @@ import { betterSqlite3, bunSqlite, libsql, nodeSqlite, shim } from "./sqlite.ts"
 
 const odd = { parse: () => "replaced", serialize: String };
 const oddTypes = Object.fromEntries([16, 20, 23, 25, 114, 1114, 1184, 3802].map((oid) => [`t${oid}`, { ...odd, to: oid, from: [oid] }]));
-const oddRows = { value: { from: () => "replaced" }, row: { from: (row: object) => ({ ...row }) } };
+const oddRows = { value: { from: () => "replaced" }, row: { from: (row: object) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== null)) } };
 
 /** By name. */
 export const open: Record<string, Open> = {

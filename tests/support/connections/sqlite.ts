@@ -20,6 +20,7 @@ interface Statement {
   safeIntegers?(enabled: boolean): unknown;
   setReadBigInts?(enabled: boolean): unknown;
   setReturnArrays?(enabled: boolean): unknown;
+  finalize?(): unknown;
 }
 
 /** What `openSqlite` gives, on a file; with `begin` everything happens in one transaction of the caller's. */
@@ -111,5 +112,8 @@ function look(statement: Statement): Record<string, unknown>[] {
   statement.safeIntegers?.(false);
   statement.setReadBigInts?.(false);
   statement.setReturnArrays?.(false);
-  return statement.all().map((row) => ({ ...row as object }));
+  const rows = statement.all().map((row) => ({ ...row as object }));
+  // On Bun a statement keeps the file open after close().
+  statement.finalize?.();
+  return rows;
 }
