@@ -1,7 +1,8 @@
 import process from "node:process";
 import { createQueue } from "../../../mod.ts";
 import type { PostgresJs, PostgresJsPool } from "../../../mod.ts";
-import type { Open, Opened } from "../backends.ts";
+import { heldOpen } from "./held_open.ts";
+import type { Open, Opened } from "./opened.ts";
 import { onSchema, once } from "./schema.ts";
 
 interface BunSql extends PostgresJsPool {
@@ -26,12 +27,7 @@ export function bunSql(options: object): Open {
 export function bunSqlTransaction(migrated: boolean): Promise<Opened> {
   return onSchema(migrated, async ({ url, name }) => {
     const sql = open(url, { max: 1 });
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => end = resolve);
-    let done: Promise<unknown> = ended;
-    const transaction = await new Promise<BunTransaction>((resolve, reject) => {
-      done = sql.begin((inside) => (resolve(inside), ended)).catch(reject);
-    });
+    const { transaction, end } = await heldOpen<BunTransaction>((work) => sql.begin(work));
     await transaction.unsafe(`set local search_path = "${name}"`);
     return {
       connection: transaction,
@@ -39,8 +35,7 @@ export function bunSqlTransaction(migrated: boolean): Promise<Opened> {
       sql: async (text) => [...await transaction.unsafe(text)] as Record<string, unknown>[],
       transaction: (work) => transaction.savepoint((inside) => work(inside)),
       end: async () => {
-        end();
-        await done;
+        await end();
         await sql.end();
       },
     };

@@ -1,7 +1,7 @@
 import process from "node:process";
 import type { Client, ClientBase, PoolConfig } from "pg";
 import { createQueue } from "../../../mod.ts";
-import type { Open, Opened } from "../backends.ts";
+import type { Open, Opened } from "./opened.ts";
 import { onSchema, once, tell } from "./schema.ts";
 
 export function nodePostgresPool(options: PoolConfig): Open {

@@ -1,7 +1,7 @@
 // How each connection of table.ts is opened. Drivers are loaded when they are needed: not every runtime loads all of them.
-import type { Open } from "../backends.ts";
 import { bunSql, bunSqlTransaction } from "./bun_sql.ts";
 import { clientTransaction, nodePostgresClient, nodePostgresPool } from "./node_postgres.ts";
+import type { Open } from "./opened.ts";
 import { pglite, pgliteTransaction } from "./pglite.ts";
 import { postgresJs, postgresJsTransaction } from "./postgres_js.ts";
 import { betterSqlite3, bunSqlite, libsql, nodeSqlite, shim } from "./sqlite.ts";

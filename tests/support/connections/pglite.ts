@@ -1,6 +1,7 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
 import { createQueue } from "../../../mod.ts";
-import type { Open, Opened } from "../backends.ts";
+import { heldOpen } from "./held_open.ts";
+import type { Open, Opened } from "./opened.ts";
 import { opened } from "./schema.ts";
 import { schemaPool, type SchemaPool } from "./schema_pool.ts";
 
@@ -27,12 +28,7 @@ export async function pgliteTransaction(migrated: boolean): Promise<Opened> {
   await endLast();
   const db = await open({});
   const name = await schemas(db).take(migrated);
-  let end = () => {};
-  const ended = new Promise<void>((resolve) => end = resolve);
-  let done: Promise<unknown> = ended;
-  const transaction = await new Promise<Transaction>((resolve, reject) => {
-    done = db.transaction((inside) => (resolve(inside), ended)).catch(reject);
-  });
+  const { transaction, end } = await heldOpen<Transaction>((work) => db.transaction(work));
   const it = opened(
     {
       connection: transaction,
@@ -52,8 +48,7 @@ export async function pgliteTransaction(migrated: boolean): Promise<Opened> {
     },
     { name, url: null, sql: look(transaction, name) },
     async () => {
-      end();
-      await done;
+      await end();
       await schemas(db).give(name, migrated);
     },
   );

@@ -1,7 +1,8 @@
 import process from "node:process";
 import postgres from "postgres";
 import { createQueue } from "../../../mod.ts";
-import type { Open, Opened } from "../backends.ts";
+import { heldOpen } from "./held_open.ts";
+import type { Open, Opened } from "./opened.ts";
 import { onSchema, once, tell } from "./schema.ts";
 
 type Options = Omit<postgres.Options<{}>, "transform"> & { transform?: unknown };
@@ -22,20 +23,14 @@ export function postgresJs(options: Options): Open {
 export function postgresJsTransaction(migrated: boolean): Promise<Opened> {
   return onSchema(migrated, async ({ url, name }) => {
     const sql = open(url, { max: 1, connection: { search_path: `"${name}"` } });
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => end = resolve);
-    let done: Promise<unknown> = ended;
-    const transaction = await new Promise<postgres.TransactionSql>((resolve, reject) => {
-      done = sql.begin((inside) => (resolve(inside), ended)).catch(reject);
-    });
+    const { transaction, end } = await heldOpen<postgres.TransactionSql>((work) => sql.begin(work));
     return {
       connection: transaction,
       queue: (options) => createQueue(transaction, { schema: name, ...options }),
       sql: async (text) => [...await transaction.unsafe(text)],
       transaction: (work) => transaction.savepoint((inside) => work(inside)) as Promise<never>,
       end: async () => {
-        end();
-        await done;
+        await end();
         await sql.end({ timeout: 5 });
       },
     };

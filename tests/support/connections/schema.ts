@@ -2,8 +2,8 @@ import process from "node:process";
 import { after } from "node:test";
 import postgres from "postgres";
 import { type Connection, createQueue } from "../../../mod.ts";
-import type { Opened } from "../backends.ts";
 import { atEnd } from "../testing.ts";
+import type { Opened } from "./opened.ts";
 import { schemaPool } from "./schema_pool.ts";
 
 const TIMES = ["locked_at", "lock_heartbeat_at", "started_at", "run_at", "created_at"];

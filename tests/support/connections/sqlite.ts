@@ -1,9 +1,9 @@
 import { atEnd } from "../testing.ts";
 import { type Connection, createQueue } from "../../../mod.ts";
 import { openSqlite } from "../../../src/sqlite.ts";
-import type { Open, Opened } from "../backends.ts";
 import { runtimePackage } from "../runtimes.ts";
 import { temporaryFolder } from "../temp.ts";
+import type { Open, Opened } from "./opened.ts";
 
 const TIMES = ["locked_at", "lock_heartbeat_at", "started_at", "run_at", "created_at"];
 
