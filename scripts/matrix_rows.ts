@@ -4,6 +4,7 @@ import { runtimePackage } from "../tests/support/runtimes.ts";
 
 /** A row of the matrix: a suite on one connection. */
 export interface Row {
+  readonly table: string;
   readonly name: string;
   readonly files: readonly string[];
   readonly env: Record<string, string>;
@@ -14,21 +15,35 @@ export interface Row {
   runsOn(runtime: string): boolean;
 }
 
-const CONFORMANCE = ["tests/conformance.test.ts"];
 const OTHER_VERSIONS = ["postgres.js", "pg Pool"];
 
-const ofConnections = connections.map(({ name, runsOn, needsServer }): Row => ({
+const ofConnections = connections.map(({ name, runsOn, needsServer, isOption }): Row => ({
+  table: isOption ? "Options" : "Connections",
   name,
-  files: CONFORMANCE,
-  env: { SKIPLOCKED_CONNECTION: name },
+  files: ["tests/conformance.test.ts"],
+  env: { SKIPLOCKED_CONNECTION: name, SKIPLOCKED_FEWER_RUNS: "3" },
   ...(needsServer && { postgres: "" }),
   runsOn,
 }));
 
 const ofVersions = [["14", `${runtimePackage("postgres-14")}/native/bin`], ["18", String(embeddedPostgres())]].flatMap(([version, postgres]) =>
-  ofConnections.filter(({ name }) => OTHER_VERSIONS.includes(name)).map((row): Row => ({ ...row, name: `${row.name}, Postgres ${version}`, postgres: String(postgres) }))
+  ofConnections.filter(({ name }) => OTHER_VERSIONS.includes(name)).map((row): Row => ({
+    ...row,
+    table: "Other versions of Postgres",
+    name: `${row.name}, Postgres ${version}`,
+    postgres: String(postgres),
+    // What differs is the server's.
+    runsOn: (runtime) => runtime === "Node 20",
+  }))
 );
 
-const ofOpenSqlite: Row = { name: "API of openSqlite", files: ["tests/open_sqlite.test.ts"], env: {}, differs: true, runsOn: () => true };
+const ofOpenSqlite: Row = {
+  table: "Connections",
+  name: "API of openSqlite",
+  files: ["tests/open_sqlite.test.ts", "tests/sqlite_files.test.ts"],
+  env: {},
+  differs: true,
+  runsOn: () => true,
+};
 
-export const rows: readonly Row[] = [...ofConnections, ...ofVersions, ofOpenSqlite];
+export const rows: readonly Row[] = [...ofConnections, ofOpenSqlite, ...ofVersions];

@@ -1,37 +1,70 @@
-import type { Runtime } from "../tests/support/runtimes.ts";
 import type { Counts } from "./test_tally.ts";
 
 /** The result of each cell, by `row|column`. */
-export type Matrix = Map<string, Counts>;
+export type Matrix = ReadonlyMap<string, Counts>;
 
-const CANNOT_EXIST = "–";
-const DID_NOT_RUN = "did not run";
+export interface TableRow {
+  /** The heading that it stands under. */
+  readonly table: string;
+  readonly name: string;
+  /** Whether the number of its tests depends on the runtime. */
+  readonly differs?: true;
+}
 
-/** The matrix as text, its last line for people; good if each cell ran, ran as many tests as its row, and all of them passed. */
+export interface TableColumn {
+  readonly name: string;
+  readonly version: string;
+}
+
+// In the first table: cannot exist. In the others one runtime of each kind stands for all.
+const NO_CELL = "–";
+
+/**
+ * The matrix as text, its last lines for people.
+ *
+ * @param isWanted Whether a cell was to run.
+ * @returns Good if each cell ran, had as many tests as the others of its row, and passed all of them.
+ */
 export function formatMatrix(
   matrix: Matrix,
-  given: readonly { name: string; differs?: true }[],
-  columns: readonly Pick<Runtime, "name" | "version">[],
+  rows: readonly TableRow[],
+  columns: readonly TableColumn[],
   isWanted: (row: string, column: string) => boolean,
 ): { text: string; isGood: boolean } {
-  const rows = given.map(({ name }) => name);
-  const heads = columns.map(({ name, version }) => name.startsWith("Node") ? `Node ${version}` : `${name} ${version}`);
-  const width = Math.max(...rows.map((row) => row.length));
-  const line = (name: string, cells: string[]) => name.padEnd(width) + cells.map((cell, place) => cell.padStart(2 + heads[place]!.length)).join("");
-  const cell = (row: string, column: string) => {
-    const counts = matrix.get(`${row}|${column}`);
-    if (counts === undefined) return isWanted(row, column) ? DID_NOT_RUN : CANNOT_EXIST;
-    const troubles = [[counts.failed, "failed"], [counts.skipped, "skipped"]].filter(([count]) => count !== 0).map((each) => each.join(" "));
-    return troubles.length > 0 ? troubles.join(", ") : String(counts.passed);
-  };
-  const body = rows.map((row) => line(row, columns.map(({ name }) => cell(row, name))));
-  const uneven = given.flatMap(({ name, differs }) => differs ? [] : [name]).filter((row) => new Set(columns.flatMap(({ name }) => matrix.get(`${row}|${name}`)?.passed ?? [])).size > 1);
-  const all = [...matrix.values()];
-  const missing = rows.some((row) => columns.some(({ name }) => isWanted(row, name) && !matrix.has(`${row}|${name}`)));
-  const isGood = !missing && uneven.length === 0 && all.length > 0 && all.every(({ passed, failed, skipped }) => failed === 0 && skipped === 0 && passed > 0);
-  const sums = columns.map(({ name }, place) => `${heads[place]}: ${sum([...matrix].flatMap(([key, counts]) => key.endsWith(`|${name}`) ? [counts] : []))}`);
-  const notes = [`Tests passed on each connection (rows) under each runtime (columns); ${CANNOT_EXIST} cannot exist.`, ...sums, ...uneven.map((row) => `Not the same number of tests everywhere: ${row}`)];
-  return { text: [line("", heads), ...body, "", ...notes, `All: ${sum(all)} in ${all.length} cells`].join("\n"), isGood };
+  const complaints = rows.flatMap((row) => complain(matrix, row, columns.map(({ name }) => name).filter((column) => isWanted(row.name, column))));
+  const tables = [...new Set(rows.map(({ table }) => table))].map((table) => {
+    const own = rows.filter((row) => row.table === table);
+    const heads = columns.filter(({ name }) => own.some((row) => isWanted(row.name, name)));
+    return formatTable(matrix, table, own, heads);
+  });
+  const sums = columns.map((column) => `${title(column)}: ${sum([...matrix].flatMap(([key, counts]) => key.endsWith(`|${column.name}`) ? [counts] : []))}`);
+  const legend = `Tests passed in each row under each runtime. ${NO_CELL}: cannot exist; after the first table, another runtime stands for it.`;
+  const all = `All: ${sum([...matrix.values()])} in ${matrix.size} cells`;
+  return { text: [...tables, legend, ...complaints, ...sums, all].join("\n"), isGood: complaints.length === 0 && matrix.size > 0 };
+}
+
+function formatTable(matrix: Matrix, table: string, rows: readonly TableRow[], columns: readonly TableColumn[]): string {
+  const width = Math.max(table.length, ...rows.map(({ name }) => name.length));
+  const line = (name: string, cells: string[]) => name.padEnd(width) + cells.map((cell, place) => cell.padStart(2 + title(columns[place]!).length)).join("");
+  const body = rows.map((row) => line(row.name, columns.map(({ name }) => {
+    const counts = matrix.get(`${row.name}|${name}`);
+    return counts === undefined ? NO_CELL : counts.failed + counts.skipped > 0 ? "!" : String(counts.passed);
+  })));
+  return `${[line(table, columns.map(title)), ...body].join("\n")}\n`;
+}
+
+function complain(matrix: Matrix, { name, differs }: TableRow, columns: readonly string[]): string[] {
+  const cells = columns.map((column) => ({ cell: `${name} · ${column}`, counts: matrix.get(`${name}|${column}`) }));
+  const bad = cells.flatMap(({ cell, counts }) => {
+    if (counts === undefined) return [`${cell}: did not run`];
+    return counts.passed === 0 || counts.failed + counts.skipped > 0 ? [`${cell}: ${sum([counts])}`] : [];
+  });
+  const even = differs || new Set(cells.map(({ counts }) => counts?.passed)).size <= 1;
+  return bad.length > 0 || even ? bad : [`${name}: not the same number of tests everywhere`];
+}
+
+function title({ name, version }: TableColumn): string {
+  return name.startsWith("Node") ? `Node ${version}` : `${name} ${version}`;
 }
 
 function sum(counts: readonly Counts[]): string {

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { runCell } from "../scripts/matrix_cell.ts";
-import { rows } from "../scripts/matrix_rows.ts";
+import { rows as rowsOfMatrix } from "../scripts/matrix_rows.ts";
 import { formatMatrix } from "../scripts/matrix_table.ts";
 import { open } from "./support/connections/open.ts";
 import { connections } from "./support/connections/table.ts";
@@ -52,39 +52,41 @@ describe("a cell of the matrix", () => {
 
 describe("the table of the matrix", () => {
   const columns = [{ name: "Node 20", version: "20.1.0" }, { name: "Bun", version: "1.4.5" }];
+  const rows = [{ table: "Connections", name: "here" }, { table: "Options", name: "there" }];
   const cell = (passed: number, failed = 0, skipped = 0) => ({ passed, failed, skipped });
-  const format = (cells: [string, ReturnType<typeof cell>][]) => formatMatrix(new Map(cells), [{ name: "here" }, { name: "there" }], columns, (row, column) => row === "here" || column === "Bun");
+  const format = (cells: Record<string, ReturnType<typeof cell>>) =>
+    formatMatrix(new Map(Object.entries(cells)), rows, columns, (row, column) => row === "here" || column === "Bun");
+  const others = { "here|Node 20": cell(5), "here|Bun": cell(5) };
 
   test("is good when every cell that can exist passed", () => {
-    const { text, isGood } = format([["here|Node 20", cell(5)], ["here|Bun", cell(5)], ["there|Bun", cell(6)]]);
+    const { text, isGood } = format({ ...others, "there|Bun": cell(6) });
     assert.equal(isGood, true);
-    assert.match(text, /^there +– +6$/m);
-    assert.match(text, /Bun 1\.4\.5: 11 passed, 0 failed, 0 skipped/);
+    assert.match(text, /^Connections +Node 20\.1\.0 +Bun 1\.4\.5\nhere +5 +5\n\nOptions +Bun 1\.4\.5\nthere +6$/m);
+    assert.match(text, /^Bun 1\.4\.5: 11 passed, 0 failed, 0 skipped$/m);
     assert.match(text, /\nAll: 16 passed, 0 failed, 0 skipped in 3 cells$/);
   });
 
   test("is not good with a cell that failed, was skipped, has no test or did not run", () => {
-    const others: [string, ReturnType<typeof cell>][] = [["here|Node 20", cell(5)], ["here|Bun", cell(5)]];
-    for (const [bad, said] of [[cell(5, 1), "1 failed"], [cell(5, 0, 2), "2 skipped"], [cell(0), "0"]] as const) {
-      const { text, isGood } = format([...others, ["there|Bun", bad]]);
+    for (const [bad, said] of [[cell(5, 1), "5 passed, 1 failed, 0 skipped"], [cell(5, 0, 2), "2 skipped"], [cell(0), "0 passed"]] as const) {
+      const { text, isGood } = format({ ...others, "there|Bun": bad });
       assert.equal(isGood, false);
-      assert.match(text, new RegExp(`^there.* ${said}$`, "m"));
+      assert.match(text, new RegExp(`^there · Bun: .*${said}`, "m"));
     }
     const { text, isGood } = format(others);
     assert.equal(isGood, false);
-    assert.match(text, /^there.*did not run$/m);
+    assert.match(text, /^there · Bun: did not run$/m);
   });
 
   test("is not good with fewer tests in one cell of a row, unless that is meant", () => {
     const cells = new Map([["here|Node 20", cell(5)], ["here|Bun", cell(4)]]);
-    assert.equal(formatMatrix(cells, [{ name: "here", differs: true }], columns, () => true).isGood, true);
-    const { text, isGood } = formatMatrix(cells, [{ name: "here" }], columns, () => true);
+    const { text, isGood } = formatMatrix(cells, rows.slice(0, 1), columns, () => true);
     assert.equal(isGood, false);
-    assert.match(text, /Not the same number of tests everywhere: here/);
+    assert.match(text, /^here: not the same number of tests everywhere$/m);
+    assert.equal(formatMatrix(cells, [{ table: "Connections", name: "here", differs: true }], columns, () => true).isGood, true);
   });
 
   test("has a row for everything that is opened, and opens everything in it", () => {
     assert.deepEqual(Object.keys(open).sort(), connections.map(({ name }) => name).sort());
-    assert.equal(new Set(rows.map(({ name }) => name)).size, rows.length);
+    assert.equal(new Set(rowsOfMatrix.map(({ name }) => name)).size, rowsOfMatrix.length);
   });
 });

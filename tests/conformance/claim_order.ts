@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Claim } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { type Fixture, fresh, ids, range, ROLE } from "./support.ts";
+import { type Fixture, fresh, ids, range, ROLE, runs } from "./support.ts";
 
 export function claimOrder(backend: BackendUnderTest): void {
   describe(`${backend.name} · claim order`, () => {
@@ -26,7 +26,7 @@ export function claimOrder(backend: BackendUnderTest): void {
           );
           assert.deepEqual(ids(await drain(db, ["c", "a", "b"], limits)), wanted.map((each) => each.attempt_id));
         }),
-        { numRuns: 25 },
+        { numRuns: runs(25) },
       );
     });
 

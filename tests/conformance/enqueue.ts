@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { NewWork } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { failure, fresh, HOUR, ids, only, range, ROLE } from "./support.ts";
+import { failure, fresh, HOUR, ids, only, range, ROLE, runs } from "./support.ts";
 
 export function enqueue(backend: BackendUnderTest): void {
   describe(`${backend.name} · enqueue`, () => {
@@ -102,7 +102,7 @@ export function enqueue(backend: BackendUnderTest): void {
           const made = done.filter((each) => each.created).map((each) => BigInt(each.attemptId));
           assert.deepEqual(made, made.toSorted((a, b) => Number(a - b)));
         }),
-        { numRuns: 40 },
+        { numRuns: runs(40) },
       );
     });
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Claim, Lease, Queue } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { failure, type Fixture, fresh, HOUR, ids, ROLE } from "./support.ts";
+import { failure, type Fixture, fresh, HOUR, ids, ROLE, runs } from "./support.ts";
 
 type Act = (queue: Queue, lease: Lease) => Promise<unknown>;
 
@@ -116,7 +116,7 @@ export function fencing(backend: BackendUnderTest): void {
           const held = await db.queue.heartbeat(claims);
           assert.deepEqual(held.map((each) => each.held), claims.map((_, place) => place === claims.length - 1));
         }),
-        { numRuns: 25 },
+        { numRuns: runs(25) },
       );
     });
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Claim, Lease } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { fresh, range, ROLE } from "./support.ts";
+import { fresh, range, ROLE, runs } from "./support.ts";
 
 export function heartbeating(backend: BackendUnderTest): void {
   describe(`${backend.name} · heartbeat`, () => {
@@ -64,7 +64,7 @@ export function heartbeating(backend: BackendUnderTest): void {
           const beats = await db.queue.heartbeat(list.map(([lease]) => lease));
           assert.deepEqual(beats, list.map(([, held]) => ({ held })));
         }),
-        { numRuns: 30 },
+        { numRuns: runs(30) },
       );
     });
 

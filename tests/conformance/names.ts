@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Claim } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { acquired, fresh, ROLE } from "./support.ts";
+import { acquired, fresh, ROLE, runs } from "./support.ts";
 
 const HOSTILE = [
   ...["fe80::1%eth0/1/x", "fe80::1%eth0/1/X", "::", "a/b", "a/b/c", "a/b/c/d", "a b", "a b ", " a b"],
@@ -67,7 +67,7 @@ export function names(backend: BackendUnderTest): void {
           const { roles } = await db.queue.stats();
           assert.deepEqual(roles.map((role) => role.role), [text]);
         }),
-        { numRuns: 60, examples: INSTANCES.filter((name) => name.length <= 300).map((name) => [name]) },
+        { numRuns: runs(60), examples: INSTANCES.filter((name) => name.length <= 300).map((name) => [name]) },
       );
     });
   });

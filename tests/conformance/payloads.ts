@@ -3,7 +3,7 @@ import { describe } from "node:test";
 import fc from "fast-check";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { type Fixture, fresh, range, ROLE } from "./support.ts";
+import { type Fixture, fresh, range, ROLE, runs } from "./support.ts";
 
 /** Values that some layer between here and the table may take for something else. */
 const TRICKY: Record<string, unknown> = {
@@ -27,7 +27,7 @@ export function payloads(backend: BackendUnderTest): void {
     test("come back as they were enqueued: any JSON", async () => {
       const db = await fresh(backend);
       const json = fc.jsonValue({ stringUnit: "binary", maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes("\\u0000"));
-      await fc.assert(fc.asyncProperty(json, (value) => roundTrip(db, value)), { numRuns: 150 });
+      await fc.assert(fc.asyncProperty(json, (value) => roundTrip(db, value)), { numRuns: runs(150) });
     });
 
     test("come back in order when many are enqueued and claimed at once", async () => {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Claim } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { failure, type Fixture, fresh, ids, ROLE } from "./support.ts";
+import { failure, type Fixture, fresh, ids, ROLE, runs } from "./support.ts";
 
 const MAX_PICKUPS = 2;
 
@@ -106,7 +106,7 @@ export function workflowModel(backend: BackendUnderTest): void {
             await compare(db, model);
           }
         }),
-        { numRuns: 30 },
+        { numRuns: runs(30) },
       );
     });
   });

@@ -6,6 +6,8 @@ export interface ConnectionEntry {
   readonly needsServer: boolean;
   /** Whether it can exist under a runtime: `Node 22`, `Bun`, `Deno`. */
   runsOn(runtime: string): boolean;
+  /** Whether it is a connection of another row with an option: one Node stands for all, since the driver is the same code. */
+  readonly isOption?: boolean;
   /** Whether `npm test` runs on it; `npm run matrix` runs on all. */
   readonly daily?: boolean;
   /** Whether the queue works in a transaction of the caller's that is open all the time. */
@@ -14,46 +16,48 @@ export interface ConnectionEntry {
   readonly dropsByteOrderMark?: boolean;
 }
 
-type Flags = Pick<ConnectionEntry, "daily" | "inTransaction" | "dropsByteOrderMark">;
+type Flags = Pick<ConnectionEntry, "daily" | "isOption" | "inTransaction" | "dropsByteOrderMark">;
 
 const everywhere = () => true;
+const onOneOfEach = (runtime: string) => ["Node 20", "Bun", "Deno"].includes(runtime);
 const onBun = (runtime: string) => runtime === "Bun";
 const onNode20 = (runtime: string) => runtime === "Node 20";
 const notOnNode20 = (runtime: string) => runtime !== "Node 20";
+const onNewNode = (runtime: string) => ["Node 22", "Bun", "Deno"].includes(runtime);
 
 export const connections: readonly ConnectionEntry[] = [
   server("postgres.js", everywhere, { daily: true }),
-  server("postgres.js, prepare: false", everywhere),
-  server("postgres.js, fetch_types: false", everywhere),
-  server("postgres.js, transform: camel", everywhere),
-  server("postgres.js, parsers replaced", everywhere),
-  server("postgres.js, pool of one", everywhere),
+  server("postgres.js, prepare: false", onOneOfEach, { isOption: true }),
+  server("postgres.js, fetch_types: false", onOneOfEach, { isOption: true }),
+  server("postgres.js, transform: camel", onOneOfEach, { isOption: true }),
+  server("postgres.js, parsers replaced", onOneOfEach, { isOption: true }),
+  server("postgres.js, pool of one", onOneOfEach, { isOption: true }),
   server("postgres.js, in a transaction", everywhere, { inTransaction: true }),
   server("Bun.SQL", onBun),
-  server("Bun.SQL, prepare: false", onBun),
-  server("Bun.SQL, bigint: true", onBun),
-  server("Bun.SQL, pool of one", onBun),
+  server("Bun.SQL, prepare: false", onBun, { isOption: true }),
+  server("Bun.SQL, bigint: true", onBun, { isOption: true }),
+  server("Bun.SQL, pool of one", onBun, { isOption: true }),
   server("Bun.SQL, in a transaction", onBun, { inTransaction: true }),
   server("pg Pool", everywhere, { daily: true }),
-  server("pg Pool, pool of one", everywhere),
-  server("pg Pool, parsers replaced", everywhere),
+  server("pg Pool, pool of one", onOneOfEach, { isOption: true }),
+  server("pg Pool, parsers replaced", onOneOfEach, { isOption: true }),
   server("pg Client", everywhere),
   server("pg Client, in a transaction", everywhere, { inTransaction: true }),
   postgres("PGlite", everywhere, { daily: true, dropsByteOrderMark: true }),
-  postgres("PGlite, parsers replaced", everywhere, { dropsByteOrderMark: true }),
-  postgres("PGlite, in a transaction", everywhere, { inTransaction: true, dropsByteOrderMark: true }),
+  postgres("PGlite, parsers replaced", onNode20, { isOption: true, dropsByteOrderMark: true }),
+  postgres("PGlite, in a transaction", onNode20, { isOption: true, inTransaction: true, dropsByteOrderMark: true }),
   sqlite("openSqlite", everywhere, { daily: true }),
   sqlite("openSqlite, in a transaction", everywhere, { inTransaction: true }),
   sqlite("better-sqlite3 12", onNode20, { daily: true }),
-  sqlite("better-sqlite3 12, safeIntegers", onNode20),
+  sqlite("better-sqlite3 12, safeIntegers", onNode20, { isOption: true }),
   sqlite("better-sqlite3 13", notOnNode20),
-  sqlite("better-sqlite3 13, safeIntegers", notOnNode20),
+  sqlite("better-sqlite3 13, safeIntegers", onNewNode, { isOption: true }),
   sqlite("libsql", everywhere, { daily: true }),
   sqlite("node:sqlite", notOnNode20, { daily: true }),
-  sqlite("node:sqlite, all options", notOnNode20),
+  sqlite("node:sqlite, all options", onNewNode, { isOption: true }),
   sqlite("bun:sqlite, strict", onBun, { daily: true }),
-  sqlite("bun:sqlite, not strict", onBun),
-  sqlite("bun:sqlite, safeIntegers", onBun),
+  sqlite("bun:sqlite, not strict", onBun, { isOption: true }),
+  sqlite("bun:sqlite, safeIntegers", onBun, { isOption: true }),
 ];
 
 function server(name: string, runsOn: ConnectionEntry["runsOn"], flags?: Flags): ConnectionEntry {
