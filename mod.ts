@@ -34,8 +34,8 @@ export type {
   ReapOptions,
 } from "./src/options.ts";
 export type { Migrated } from "./src/backends/backend.ts";
-export type { Connection } from "./src/backends/recognise.ts";
-export type { QueryConnection } from "./src/backends/query_connection.ts";
+export type { Connection, Transaction } from "./src/backends/recognise.ts";
+export type { NodePostgres, PGliteShape, QueryConnection } from "./src/backends/query_connection.ts";
 export type { PostgresJs, PostgresJsPool } from "./src/backends/postgres_js.ts";
 export type { SqliteHandle, SqliteStatement } from "./src/backends/sqlite_handle.ts";
 export type {

@@ -89,7 +89,9 @@ export function lease(action: string, value: unknown): { attempt_id: string; ins
   if (typeof value !== "object" || value === null) {
     throw invalid(action, "lease", "a claim, or its attemptId, instanceId and fencingToken", value);
   }
-  const { attemptId, instanceId, fencingToken } = value as Partial<Lease>;
+  const { attemptId, instanceId, fencingToken, acquired, then } = value as Partial<Lease> & { acquired?: unknown; then?: unknown };
+  if (typeof then === "function") throw invalid(action, "lease", 'a claim (put "await" before what gives it)', "a promise");
+  if (acquired === false) throw invalid(action, "lease", "a claim that was acquired", "a refusal");
   return {
     attempt_id: id(action, "attemptId", attemptId),
     instance_id: name(action, "instanceId", instanceId),

@@ -5,7 +5,7 @@
  */
 
 import type { Migrated } from "./backends/backend.ts";
-import type { Connection } from "./backends/recognise.ts";
+import type { Transaction } from "./backends/recognise.ts";
 import type { CompleteOptions, DequeueOptions, FailOptions, PruneOptions, ReapOptions } from "./options.ts";
 import type { Claim, DequeueResult, Enqueued, Id, Lease, NewWork, Payloads, Reaped, Role, Stats } from "./types.ts";
 
@@ -287,5 +287,5 @@ export interface Queue<P extends object = Payloads> {
    * console.log((await queue.stats()).roles); // []
    * ```
    */
-  using(transaction: Connection): Queue<P>;
+  using(transaction: Transaction): Queue<P>;
 }

@@ -164,7 +164,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     const rows = await count();
     await client.query("begin");
     const bare = { query: (text: string, values?: unknown[]) => client.query(text, values) };
-    await queue.using(bare as Connection).enqueue([{ role: ROLE, key: "bare" }, { role: ROLE }]);
+    await queue.using(bare).enqueue([{ role: ROLE, key: "bare" }, { role: ROLE }]);
     await client.query("rollback");
     assert.equal(await count(), rows);
     await client.query("begin");

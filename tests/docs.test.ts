@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { join } from "node:path";
 import { after, describe } from "node:test";
 import { fileURLToPath } from "node:url";
+import ts from "typescript";
 import { createDatabase } from "./support/postgres_server.ts";
 import { spawnWorker } from "./support/processes.ts";
 import { atEnd, test as it } from "./support/testing.ts";
@@ -23,6 +24,56 @@ describe("documentation", () => {
       assert.equal(status, 0, worker.stderr);
     });
   }
+});
+
+describe("the worker of the README", () => {
+  const code = examples().find((example) => example.code.includes("export async function work"))!.code;
+  // What a reader does with it: the queue is typed, a handler fails once, the database is away once at each step.
+  const program = runnable(`${code}
+    import { createQueue } from "skiplocked";
+    import { openSqlite } from "skiplocked/sqlite";
+    const queue = createQueue<{ builder: { n: number }; mailer: string }>(await openSqlite(":memory:"), { staleAfterMs: 1_000 });
+    await queue.migrate();
+    await queue.enqueue([{ role: "builder", payload: { n: 1 } }, { role: "mailer", payload: "x" }]);
+    const away = new Set(["reap", "dequeue", "complete", "fail"]);
+    const once = (name: string) => { if (away.delete(name)) throw new Error(name + " is away"); };
+    const shaky: typeof queue = {
+      ...queue,
+      reap: async (options) => (once("reap"), await queue.reap(options)),
+      dequeue: async (options) => (once("dequeue"), await queue.dequeue(options)),
+      complete: async (lease, options) => (once("complete"), await queue.complete(lease, options)),
+      fail: async (lease, options) => (once("fail"), await queue.fail(lease, options)),
+    };
+    const stop = new AbortController();
+    let calls = 0;
+    const working = work(shaky, ["builder", "mailer"], async (claim) => {
+      if (claim.role === "mailer" && ++calls < 3) throw new Error("broken");
+      return claim.role;
+    }, stop.signal);
+    for (let done = 0; done < 2;) {
+      done = (await queue.stats()).roles.reduce((sum, role) => sum + role.succeeded, 0);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    stop.abort();
+    await working;
+    const { roles } = await queue.stats();
+    console.log(JSON.stringify({ type: "end", away: away.size, roles: roles.map((role) => [role.role, role.succeeded, role.failed]) }));`);
+  const path = join(folder, "worker.ts");
+
+  it("goes on whatever the database does, and takes no fault of it for one of the work", { timeout: 120_000 }, async () => {
+    // The pauses of the README are for a server.
+    writeFileSync(path, program.replaceAll(/sleep\(\d_000\)/g, "sleep(20)").replace("1_000 * 2 **", "2 **"));
+    const worker = spawnWorker(path);
+    const end = await worker.nextEvent("end", 60_000);
+    assert.deepEqual(end, { type: "end", away: 0, roles: [["builder", 1, 0], ["mailer", 1, 1]] }, worker.stderr);
+  });
+
+  it("is typed by role", () => {
+    writeFileSync(path, program);
+    const options = ts.parseJsonConfigFileContent(ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile).config, ts.sys, root).options;
+    const complaints = ts.getPreEmitDiagnostics(ts.createProgram([path], { ...options, isolatedDeclarations: false, declaration: false }));
+    assert.deepEqual(complaints.map(({ messageText }) => messageText), []);
+  });
 });
 
 describe("documentation of the SQL by hand", () => {

@@ -1,6 +1,6 @@
 import { SkiplockedError } from "../errors.ts";
 import type { Backend } from "./backend.ts";
-import type { QueryConnection } from "./query_connection.ts";
+import type { NodePostgres, PGliteShape, QueryConnection } from "./query_connection.ts";
 import { postgresBackend } from "./postgres.ts";
 import type { PostgresJs, PostgresJsPool } from "./postgres_js.ts";
 import { recognisePostgres } from "./recognise_postgres.ts";
@@ -12,7 +12,10 @@ import { isSqlite, type SqliteHandle } from "./sqlite_handle.ts";
  * gives), node-postgres (Pool, Client), PGlite. SQLite: better-sqlite3, libsql, bun:sqlite, node:sqlite, `openSqlite` of
  * `skiplocked/sqlite`.
  */
-export type Connection = PostgresJs | PostgresJsPool | QueryConnection | SqliteHandle;
+export type Connection = PostgresJs | PostgresJsPool | NodePostgres | PGliteShape | SqliteHandle;
+
+/** What is in a transaction of the caller's: a connection, or anything else that runs SQL with parameters. */
+export type Transaction = Connection | QueryConnection;
 
 /**
  * @param schema The schema asked for, if any.
@@ -24,7 +27,7 @@ export function recognise(connection: unknown, schema: string | undefined): Back
     const postgres = recognisePostgres(connection);
     if (postgres !== undefined) return postgresBackend(postgres, schema ?? "public");
     const message = `Cannot create a queue on ${describe(connection)}: pass an open connection of postgres.js or Bun.SQL (a function with "unsafe" and "begin", or the transaction it gives; not a reserved one), ` +
-      `of node-postgres ("query" and "connect") or PGlite ("query", "exec" and "transaction"), ` +
+      `of node-postgres ("query", "connect", and "totalCount" of a Pool or "escapeIdentifier" of a Client) or PGlite ("query", "exec" and "transaction"), ` +
       `or a SQLite handle ("prepare", "exec" and "inTransaction" or "isTransaction": better-sqlite3, libsql, bun:sqlite, node:sqlite, openSqlite)`;
     throw new SkiplockedError("unsupported_connection", message);
   }
@@ -39,6 +42,8 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === "string") return "a string (a URL is not opened here: open it with its driver)";
   if (typeof (value as PromiseLike<unknown>).then === "function") return 'a promise (put "await" before it)';
+  const { adapter } = (value as { options?: { adapter?: unknown } }).options ?? {};
+  if (typeof value === "function" && typeof adapter === "string") return `Bun.SQL with its adapter "${adapter}" (only "postgres" will do)`;
   const own = typeof value === "function" ? `a function "${value.name}"` : `an object of ${value.constructor?.name ?? "no class"}`;
   const methods = ["query", "connect", "execute", "prepare", "exec", "unsafe"].filter((name) => name in Object(value));
   return typeof value === "object" || typeof value === "function" ? `${own} with ${methods.join(", ") || "none of the known methods"}` : `a ${typeof value}`;

@@ -13,7 +13,7 @@ export async function dequeue<P extends object, R extends Role<P>>(
   settings: Settings,
   options: DequeueOptions<R>,
 ): Promise<DequeueResult<P, R>> {
-  const params = claimParams(settings, options);
+  const params = claimParams(settings, options, ["roles", "instanceId", "maxPickups"]);
   if (params.roles === "[]") return { acquired: false, reason: "no_roles_configured" };
   const [row] = await backend.run(sql.dequeue, params);
   const { reason } = row as sql.DequeueRow;
@@ -26,7 +26,7 @@ export async function dequeueMany<P extends object, R extends Role<P>>(
   settings: Settings,
   options: DequeueOptions<R> & { limit: number },
 ): Promise<Claim<P, R>[]> {
-  const params = claimParams(settings, options);
+  const params = claimParams(settings, options, ["roles", "limit", "instanceId", "maxPickups"]);
   const max_claims = check.wholeNumber(ACTION, "limit", options.limit, 1);
   if (params.roles === "[]") return [];
   const rows = await backend.run(sql.dequeueMany, { ...params, max_claims });
@@ -34,8 +34,8 @@ export async function dequeueMany<P extends object, R extends Role<P>>(
   return rows.map((row) => toClaim<P, R>(row));
 }
 
-function claimParams(settings: Settings, options: DequeueOptions & { limit?: number }) {
-  const { roles, instanceId, maxPickups } = check.options(ACTION, options, ["roles", "instanceId", "maxPickups", "limit"]);
+function claimParams(settings: Settings, options: DequeueOptions, known: readonly (keyof DequeueOptions | "limit")[]) {
+  const { roles, instanceId, maxPickups } = check.options<DequeueOptions & { limit?: number }>(ACTION, options, known);
   return {
     roles: JSON.stringify(check.roles(ACTION, roles)),
     instance_id: check.name(ACTION, "instanceId", instanceId ?? settings.instanceId),

@@ -84,6 +84,7 @@ const CASES: Record<string, Case> = {
     call: (queue, maxPickups) => queue["dequeue"]?.({ ...ROLES, maxPickups }),
   },
   "a maxPickups of dequeueMany()": { values: [0, -1], call: (queue, maxPickups) => queue["dequeueMany"]?.({ ...ROLES, limit: 1, maxPickups }) },
+  "a limit of dequeue()": { values: [1, 3], call: (queue, limit) => queue["dequeue"]?.({ ...ROLES, limit }) },
   "a limit of dequeueMany()": { values: [undefined, ...COUNTS], call: (queue, limit) => queue["dequeueMany"]?.({ ...ROLES, limit }) },
   "a limit of dequeueMany() without roles": { values: [0, NaN], call: (queue, limit) => queue["dequeueMany"]?.({ roles: [], limit }) },
   ...Object.fromEntries(HOLDERS.flatMap((name): [string, Case][] => [

@@ -54,6 +54,10 @@ for (const each of either) {
 await sql.begin(async (transaction) => {
   await queue.using(transaction).enqueue(work);
 });
+await queue.using(await new pg.Pool().connect()).enqueue(work);
+await new PGlite().transaction(async (transaction) => {
+  await queue.using(transaction).enqueue(work);
+});
 const untyped = await createQueue(sql).dequeue({ roles: ["any"] });
 // @ts-expect-error Nothing is known of it.
 if (untyped.acquired) untyped.payload.repo;
