@@ -65,7 +65,12 @@ export function isBusy(error: unknown): boolean {
   return /database (?:table )?is locked|locking protocol/.test(messageOf(error));
 }
 
-/** The same for SQLite, which has no code for it but a message. */
+/** Whether a prepared statement of SQLite is no longer one; drivers have no code for it. */
+export function isFinalized(error: unknown): boolean {
+  return /statement has (?:been )?finalized/i.test(messageOf(error));
+}
+
+/** The same as {@linkcode explainPostgres} for SQLite, which has no code for it but a message. */
 export function explainSqlite(error: unknown): unknown {
   const missing = /no such (table|column|index)/.test(messageOf(error)) && isAboutOurs(messageOf(error));
   return missing ? schemaMissing("this file", error) : error;

@@ -8,7 +8,10 @@ import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import postgres from "postgres";
 import { type Connection, createQueue, type Queue } from "../mod.ts";
-import { failure } from "./conformance/support.ts";
+import * as sql from "../src/sql.gen.ts";
+import { openSqlite } from "../src/sqlite.ts";
+import { acquired, failure } from "./conformance/support.ts";
+import { stallingProxy } from "./support/stalling_proxy.ts";
 import { atEnd, test } from "./support/testing.ts";
 
 const URL = process.env["DATABASE_URL"];
@@ -139,6 +142,40 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     await queue.cancel(workflowId);
   });
 
+  test("a begin that comes too late leaves no transaction open behind the caller's back", async () => {
+    const stalled = await stallingProxy(new globalThis.URL(String(URL)), /begin isolation/);
+    atEnd(stalled.close);
+    const [lone, client] = [new pg.Pool({ connectionString: stalled.url, max: 1, query_timeout: 300 }), new pg.Client({ connectionString: stalled.url, query_timeout: 300 })];
+    lone.on("error", () => {});
+    client.on("error", () => {});
+    await client.connect();
+    for (const connection of [lone, client]) {
+      const queue = createQueue(connection, { schema });
+      const { workflowId } = await queue.enqueue({ role: ROLE });
+      stalled.stallOnce(900);
+      await assert.rejects(queue.cancel(workflowId), /timeout/i);
+      await sleep(1_200);
+      const rows = Number(await count());
+      await queue.enqueue({ role: ROLE });
+      await connection.query(`update "${schema}".workflows set updated_at = updated_at where workflow_id = ${workflowId}`);
+      assert.equal(await count(), rows + 1, "what was acknowledged is there for others");
+      await queue.cancel(workflowId);
+      await connection.end();
+    }
+  });
+
+  test("two copies of the package on one client of pg keep out of each other's transactions", async () => {
+    const client = await connect();
+    const other = await import(`../src/queue.ts?copy=${randomUUID()}`).catch(() => undefined) as typeof import("../src/queue.ts") | undefined;
+    const copies = [createQueue(client, { schema }), (other?.createQueue ?? createQueue)(client, { schema })] as const;
+    const rows = Number(await count());
+    for (let n = 0; n < 20; n++) {
+      const list = [{ role: ROLE, key: "k1", workflowId: 4711 }, { role: ROLE, key: "k2", workflowId: 4711 }];
+      await Promise.all([assert.rejects(copies[0].enqueue(list)), copies[1].enqueue({ role: ROLE })]);
+    }
+    assert.equal(await count(), rows + 20);
+  });
+
   test("migrations at once in one transaction leave its search_path as it was", async () => {
     const sql = postgres(String(URL), { max: 1, onnotice: () => {} });
     atEnd(() => sql.end());
@@ -182,9 +219,8 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     await reserved.unsafe("rollback");
     reserved.release();
     assert.equal(await count(), rows);
-    const pglite = { query() {}, exec() {}, transaction() {} };
     const mysql = { query() {}, connect() {}, execute() {} };
-    for (const no of [pool, sql, pglite, mysql, Object.assign(() => {}, { query() {} }), { prepare() {}, exec() {}, query() {}, inTransaction: false }]) {
+    for (const no of [pool, sql, mysql, Object.assign(() => {}, { query() {} }), { prepare() {}, exec() {}, query() {}, inTransaction: false }]) {
       assert.throws(() => queue.using(no as unknown as Connection), failure("unsupported_connection", "begin"));
     }
     await sql.end();
@@ -231,6 +267,16 @@ describe("PGlite", () => {
     assert.deepEqual((await queue.stats()).roles.map(({ role }) => role), ["outside"]);
   });
 
+  test("is in a transaction of the caller's that begin made, when using() says so", async () => {
+    await using db = await PGlite.create();
+    const queue = createQueue(db);
+    await queue.migrate();
+    await db.exec("begin");
+    await queue.using(db).enqueue([{ role: ROLE, key: "a" }, { role: ROLE }]);
+    await db.exec("rollback");
+    assert.deepEqual((await queue.stats()).roles, []);
+  });
+
   test("loses a byte order mark that begins a text, which is why its rows in the matrix go without", async () => {
     await using db = await PGlite.create();
     assert.deepEqual((await db.query("select '\ufeffx' as text")).rows, [{ text: "x" }]);
@@ -238,6 +284,35 @@ describe("PGlite", () => {
 });
 
 describe("SQLite", () => {
+  test("a statement that is finalized behind the queue's back is made again", async () => {
+    const db = await openSqlite(":memory:");
+    const queue = createQueue(db);
+    await queue.migrate();
+    for (let round = 0; round < 3; round++) {
+      await queue.enqueue([{ role: ROLE }, { role: ROLE }]);
+      const claim = acquired(await queue.dequeue({ roles: [ROLE] }));
+      for (const statement of [sql.dequeue, sql.enqueue, sql.complete].flatMap(({ sqlite }) => sqlite)) db.query(statement.text).finalize();
+      for (const text of ["begin immediate", "commit", "pragma busy_timeout"]) db.query(text).finalize();
+      await queue.complete(claim);
+    }
+    assert.equal((await queue.stats()).roles[0]?.succeeded, 3);
+    db.close();
+  });
+
+  test("a call after close says that the handle is closed, and ends nothing else", async () => {
+    const { default: Libsql } = await import("libsql");
+    const { default: BetterSqlite3 } = await import("better-sqlite3");
+    for (const db of [new Libsql(":memory:"), new BetterSqlite3(":memory:"), await openSqlite(":memory:")]) {
+      const queue = createQueue(db as Connection);
+      await queue.migrate();
+      await queue.enqueue({ role: ROLE });
+      const claim = acquired(await queue.dequeue({ roles: [ROLE] }));
+      db.close();
+      await assert.rejects(queue.heartbeat(claim), /open|closed/i);
+      await assert.rejects(queue.reap(), /open|closed/i);
+    }
+  });
+
   test("a handle whose statements answer by promises is refused, not misunderstood", async () => {
     const { default: Database } = await import("libsql/promise");
     const db = new Database(":memory:", {});

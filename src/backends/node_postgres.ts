@@ -27,10 +27,14 @@ interface Pool extends Pick<Client, "query"> {
 
 interface QueryConfig {
   text: string;
-  values: readonly (string | null)[];
-  rowMode: "array";
-  types: { getTypeParser(): (cell: unknown) => string };
+  query_timeout?: number;
+  values?: readonly (string | null)[];
+  rowMode?: "array";
+  types?: { getTypeParser(): (cell: unknown) => string };
 }
+
+// What setTimeout takes at the most, in milliseconds.
+const FOR_EVER = 2 ** 31 - 1;
 
 // active_sql_transaction.
 const ACTIVE_TRANSACTION = "25001";
@@ -72,7 +76,7 @@ function onPool(pool: Pool): PostgresConnection {
 }
 
 // One connection: what this library sends at the same moment would get into each other's transactions.
-const exclusively = exclusive();
+const exclusively = exclusive(Symbol.for("skiplocked: one client, one call"));
 
 function onClient(client: Client): PostgresConnection {
   const alone = session(client);
@@ -106,18 +110,28 @@ function isTransactionOpen(client: Client): boolean {
 }
 
 async function inTransaction<T>(client: Client, work: (session: PostgresSession) => Promise<T>, giveUp: () => void): Promise<T> {
-  // Older versions do not know, and none does before the answer to the caller's "begin" is there: then ours is answered with
-  // a warning, and the transaction stays the caller's.
-  if (await begin(client) === "joined") return await work(session(client));
+  let answer: "begun" | "joined" = "begun";
   try {
+    // Older versions do not know, and none does before the answer to the caller's "begin" is there: then ours is answered
+    // with a warning, and the transaction stays the caller's.
+    answer = await begin(client);
     const result = await work(session(client));
-    await client.query("commit");
+    if (answer === "begun") await client.query("commit");
     return result;
   } catch (error) {
-    // Where that fails the connection is lost and the server rolls back; the first error says more.
-    await Promise.resolve(client.query("rollback")).catch(giveUp);
+    // Also if it was "begin" that failed.
+    if (answer === "begun") await rollBack(client, error).catch(giveUp);
     throw error;
   }
+}
+
+// Where that fails the connection is lost and the server does it; the first error says more.
+async function rollBack(client: Client, error: unknown): Promise<void> {
+  const done = Promise.resolve(client.query({ text: "rollback", query_timeout: FOR_EVER }));
+  if ((error as Error).message !== "Query read timeout") return void await done;
+  // What the client gave up waiting for is still under way. The rollback goes behind it; a pool can do without the client.
+  done.catch(() => {});
+  throw error;
 }
 
 async function begin(client: Client): Promise<"begun" | "joined"> {

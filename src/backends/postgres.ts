@@ -23,7 +23,7 @@ const MAX_RETRIES = 10;
 
 // In one transaction of the caller's several migrations would not keep each other out, and mix up the search_path that each
 // sets and sets back.
-const oneByOne = exclusive();
+const oneByOne = exclusive(Symbol.for("skiplocked: one migration"));
 
 /**
  * @param connection The caller's, or a transaction of it.

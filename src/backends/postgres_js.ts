@@ -56,10 +56,10 @@ function session(sql: PostgresJs): PostgresSession {
   return {
     async query(text, params, prepare) {
       const pending = sql.unsafe(text, [...params], { prepare }) as Pending;
-      // Raw: parsers and transforms of values change nothing. One of rows gets them like this, and may leave out the nulls.
+      // Raw: parsers and transforms of values change nothing. One of rows gets them like this, and may leave out nulls or add something.
       return (await pending.raw()).map((row) => {
         const cells: unknown[] = [];
-        for (const [place, cell] of Object.entries(row)) cells[Number(place)] = cell && decoder.decode(cell);
+        for (const [place, cell] of Object.entries(row)) if (/^\d+$/.test(place)) cells[Number(place)] = cell && decoder.decode(cell);
         return cells;
       });
     },

@@ -29,7 +29,7 @@ export function recognisePostgresTransaction(transaction: unknown): PostgresConn
 }
 
 function isPool(connection: unknown): boolean {
-  return isNodePostgresPool(connection) || isPGlite(connection) || isPostgresJs(connection) && isPostgresJsPool(connection);
+  return isNodePostgresPool(connection) || isPostgresJs(connection) && isPostgresJsPool(connection);
 }
 
 // Here the caller's word tells what the shape cannot: that a transaction is open.

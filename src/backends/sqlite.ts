@@ -6,7 +6,7 @@
  * @module
  */
 
-import { explainSqlite, isBusy } from "../driver_errors.ts";
+import { explainSqlite, isBusy, isFinalized } from "../driver_errors.ts";
 import { SkiplockedError } from "../errors.ts";
 import type { Query, Statement } from "../query.ts";
 import { decodeRows, namedParams } from "../rows.ts";
@@ -78,10 +78,11 @@ export function sqliteBackend(db: SqliteHandle): Backend {
     const [begin, commit, rollback] = isInTransaction(db)
       ? ["savepoint skiplocked", "release skiplocked", "rollback to skiplocked; release skiplocked"]
       : ["begin immediate", "commit", "rollback"];
-    prepare(begin).run();
     try {
+      // By exec, which depends on nothing that the caller may have finalized.
+      db.exec(begin);
       const result = work();
-      prepare(commit).run();
+      db.exec(commit);
       return result;
     } catch (error) {
       // SQLite has rolled back by itself after some errors.
@@ -97,11 +98,23 @@ export function sqliteBackend(db: SqliteHandle): Backend {
     } catch {}
   }
 
+  // A statement that is kept may be gone: finalized by the caller, who has the same one of `query`, or with a handle that was
+  // closed and opened again.
+  function freshly<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (!isFinalized(error)) throw error;
+      shared.statements.clear();
+      return work();
+    }
+  }
+
   // Inside the caller's transaction nothing is tried again, and a call without `await` inside a synchronous one is part of
   // it: everything up to the first try is synchronous.
   async function patiently<T>(work: () => T): Promise<T> {
     try {
-      return isInTransaction(db) ? work() : await untilNotBusy(() => withShortTimeout(unlessTaken(work)), busy);
+      return isInTransaction(db) ? freshly(work) : await untilNotBusy(() => freshly(() => withShortTimeout(unlessTaken(work))), busy);
     } catch (error) {
       throw explainSqlite(error);
     }

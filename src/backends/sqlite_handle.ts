@@ -15,6 +15,8 @@ export interface SqliteHandle {
   query?(sql: string): SqliteStatement;
   /** Runs a text of several statements. */
   exec(sql: string): unknown;
+  /** Whether it is open: better-sqlite3, libsql. A function in node:sqlite. */
+  readonly open?: unknown;
   /** Whether a transaction is open: better-sqlite3, libsql, bun:sqlite. */
   readonly inTransaction?: boolean;
   /** The same in node:sqlite. */
@@ -29,6 +31,12 @@ export interface SqliteStatement {
   run(...params: unknown[]): unknown;
 }
 
+/** What node:sqlite takes from the options of the handle, for each statement. */
+interface NodeStatement {
+  setReadBigInts?(enabled: boolean): unknown;
+  setAllowBareNamedParameters?(enabled: boolean): unknown;
+}
+
 /** Whether this is a SQLite handle, by its shape. */
 export function isSqlite(connection: unknown): connection is SqliteHandle {
   return hasMethods(connection, "prepare", "exec") && ["inTransaction", "isTransaction"].some((flag) => flag in Object(connection));
@@ -36,6 +44,8 @@ export function isSqlite(connection: unknown): connection is SqliteHandle {
 
 /** Whether a transaction is open on it. */
 export function isInTransaction(db: SqliteHandle): boolean {
+  // libsql ends the process when it is asked for this after close.
+  if (db.open === false) return false;
   return db.inTransaction ?? db.isTransaction ?? false;
 }
 
@@ -46,7 +56,13 @@ export function isInTransaction(db: SqliteHandle): boolean {
  */
 export function compile(db: SqliteHandle, text: string): SqliteStatement {
   const statement = db.query === undefined ? db.prepare(text) : db.query(text);
-  if (hasMethods(statement, "all", "run")) return statement;
+  if (hasMethods(statement, "all", "run")) {
+    const { setReadBigInts, setAllowBareNamedParameters } = statement as NodeStatement;
+    // Node 26 runs a statement and then throws, if some rowid of the connection is beyond 2^53.
+    setReadBigInts?.call(statement, true);
+    setAllowBareNamedParameters?.call(statement, true);
+    return statement;
+  }
   const message = "Cannot run SQL on this handle: its statements have no synchronous \"all\" and \"run\", pass the synchronous API of its driver";
   throw new SkiplockedError("unsupported_connection", message);
 }

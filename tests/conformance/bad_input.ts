@@ -84,7 +84,6 @@ const CASES: Record<string, Case> = {
     call: (queue, maxPickups) => queue["dequeue"]?.({ ...ROLES, maxPickups }),
   },
   "a maxPickups of dequeueMany()": { values: [0, -1], call: (queue, maxPickups) => queue["dequeueMany"]?.({ ...ROLES, limit: 1, maxPickups }) },
-  "a limit of dequeue()": { values: [1, 3], call: (queue, limit) => queue["dequeue"]?.({ ...ROLES, limit }) },
   "a limit of dequeueMany()": { values: [undefined, ...COUNTS], call: (queue, limit) => queue["dequeueMany"]?.({ ...ROLES, limit }) },
   "a limit of dequeueMany() without roles": { values: [0, NaN], call: (queue, limit) => queue["dequeueMany"]?.({ roles: [], limit }) },
   ...Object.fromEntries(HOLDERS.flatMap((name): [string, Case][] => [
@@ -154,6 +153,10 @@ export function badInput(backend: BackendUnderTest): void {
       await assert.rejects(queue.dequeueMany({ roles: [ROLE], limit: 0 }), failure("invalid_argument", /dequeue.*"limit".*1.*got 0/));
       await assert.rejects(queue.dequeue({ roles: ["a", ""] }), failure("invalid_argument", /dequeue.*roles\[1\].*got ""/));
       await assert.rejects(queue.reap({ staleAfterMs: -1 }), failure("invalid_argument", /reap.*"staleAfterMs".*got -1/));
+      await assert.rejects(queue.dequeue({ roles: [ROLE], limit: 3 } as never), failure("invalid_argument", /dequeue.*no "limit"/));
+      const claim = queue.dequeue({ roles: [] });
+      await assert.rejects(queue.complete(claim as never), failure("invalid_argument", /complete.*"lease".*await/));
+      await assert.rejects(queue.heartbeat([await claim as never]), failure("invalid_argument", /heartbeat.*acquired.*refusal/));
     });
 
     test("a message stays short whatever was given", async () => {

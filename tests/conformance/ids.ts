@@ -97,6 +97,22 @@ export function idsAndTokens(backend: BackendUnderTest): void {
       const { attemptId } = await db.add();
       assert.equal((await db.claim()).attemptId, attemptId);
     });
+
+    if (backend.dialect === "sqlite") {
+      test("a rowid of the caller's beyond 2^53 is in nobody's way", async () => {
+        const db = await fresh(backend);
+        await db.sql("create table messages (id integer primary key)");
+        await db.sql("insert into messages values (1234567890123456789)");
+        await db.add();
+        const claim = await db.claim();
+        await db.sql("insert into messages values (1234567890123456790)");
+        await db.queue.reap();
+        await db.queue.complete(claim, { next: [{ role: ROLE }] });
+        await db.sql("insert into messages values (1234567890123456791)");
+        await db.queue.cancel(claim.workflowId);
+        assert.equal((await db.sql("select 1 as one from messages")).length, 3);
+      });
+    }
   });
 }
 

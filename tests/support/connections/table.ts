@@ -23,7 +23,7 @@ const onOneOfEach = (runtime: string) => ["Node 20", "Bun", "Deno"].includes(run
 const onBun = (runtime: string) => runtime === "Bun";
 const onNode20 = (runtime: string) => runtime === "Node 20";
 const notOnNode20 = (runtime: string) => runtime !== "Node 20";
-const onNewNode = (runtime: string) => ["Node 22", "Bun", "Deno"].includes(runtime);
+const onNewNode = (runtime: string) => ["Node 22", "Node 26", "Bun", "Deno"].includes(runtime);
 
 export const connections: readonly ConnectionEntry[] = [
   server("postgres.js", everywhere, { daily: true }),
