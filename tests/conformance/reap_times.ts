@@ -133,7 +133,8 @@ async function goesBy(db: Fixture, place: number, absent: readonly string[], mes
     const { attemptId } = await db.add();
     await db.claim();
     // The later signs say the opposite.
-    const set = SIGNS.slice(place).map((sign, later) => `${sign} = ${db.instant(Date.now() - (stale === (later === 0) ? HOUR : 0))}`);
+    const now = await db.now();
+    const set = SIGNS.slice(place).map((sign, later) => `${sign} = ${db.instant(now - (stale === (later === 0) ? HOUR : 0))}`);
     await db.sql(`update workflow_attempts set ${[...absent, ...set].join(", ")} where attempt_id = ${attemptId}`);
     assert.deepEqual(ids((await db.queue.reap()).requeued), stale ? [attemptId] : [], message);
     await db.sql("delete from workflow_attempts");
