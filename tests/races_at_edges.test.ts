@@ -5,7 +5,8 @@ import { randomUUID } from "node:crypto";
 import process from "node:process";
 import { describe, test } from "node:test";
 import { contenders } from "./model/contenders.ts";
-import { PROCESSES, type Race, RACES, type Stage } from "./model/edge_races.ts";
+import { PROCESSES, type Race, RACES } from "./model/edge_races.ts";
+import type { Stage } from "./model/edge_stages.ts";
 import { mainBackends } from "./support/backends.ts";
 import { temporaryFolder } from "./support/temp.ts";
 
@@ -22,6 +23,7 @@ for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3
       const stage: Stage = { opened, queue: opened.queue() };
       await stage.queue.migrate();
       const others = await contenders(PROCESSES, { ...opened, address: opened.address + (level && `?default_transaction_isolation=${level}`) });
+      suite.after(others.stop);
 
       for (const [name, race] of Object.entries(RACES)) {
         await suite.test(name, async (t) => {
@@ -50,6 +52,7 @@ for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3
     test("migrate against migrate, eight processes", async (t) => {
       const opened = await backend.open();
       const others = await contenders(8, opened);
+      t.after(others.stop);
       const folder = temporaryFolder("migrations");
       const rounds = ROUNDS === undefined ? 12 : Math.ceil(ROUNDS / 20);
       for (let round = 0; round < rounds; round++) {
@@ -60,7 +63,6 @@ for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3
         if (opened.schema !== undefined) await opened.sql(`set client_min_messages = warning; drop schema "${schema}" cascade`);
       }
       t.diagnostic(`${rounds} rounds`);
-      await others.stop();
     });
   });
 }

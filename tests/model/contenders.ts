@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
-import { after } from "node:test";
 import type { Queue } from "../../mod.ts";
 import type { Opened } from "../support/backends.ts";
 import { runCommand } from "../support/processes.ts";
@@ -23,8 +22,6 @@ export interface Contenders {
 export async function contenders(count: number, { address, schema }: Pick<Opened, "address" | "schema">): Promise<Contenders> {
   const args: WorkerArguments = { address: String(address), schema };
   const all = await Promise.all(Array.from({ length: count }, () => contender(args)));
-  const stop = async () => void await Promise.all(all.map((each) => each.stop()));
-  after(stop);
   return {
     race: (moves, place) => {
       const at = Date.now() + HEAD_START_MS;
@@ -32,7 +29,7 @@ export async function contenders(count: number, { address, schema }: Pick<Opened
       const begin = () => at + (Math.random() < 0.3 ? 1 : 0);
       return Promise.all(moves.map(([operation, ...rest], each) => all[each]!.tell({ at: begin(), operation, args: rest, ...(place && { place }) })));
     },
-    stop,
+    stop: async () => void await Promise.all(all.map((each) => each.stop())),
   };
 }
 

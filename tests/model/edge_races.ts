@@ -1,25 +1,17 @@
 import assert from "node:assert/strict";
-import type { Claim, Enqueued, Queue, Reaped } from "../../mod.ts";
-import type { Opened } from "../support/backends.ts";
+import type { Claim, Enqueued } from "../../mod.ts";
 import type { Move } from "./contenders.ts";
+import { type Arrange, claimed, completed, isOpen, pending, reapedBy, type Row, type Stage, STALE_MS, stale, stuck, summary } from "./edge_stages.ts";
 
 /** How many take part in a race, at the most. */
 export const PROCESSES = 4;
-const STALE_MS = 60_000;
 const LOST = "lease_lost";
-
-type Row = Record<string, unknown>;
 
 /** One race: what is there before, who does what at the same moment, and what must be true of it. */
 export interface Race {
-  arrange(stage: Stage, role: string): Promise<Claim[]>;
+  arrange: Arrange;
   moves(claims: Claim[], role: string): Move[];
   judge(results: unknown[], rows: Row[], workflow: string | undefined, stage: Stage, claims: Claim[], role: string): Promise<void> | void;
-}
-
-export interface Stage {
-  opened: Opened;
-  queue: Queue;
 }
 
 const REAP: Move = ["reap", { staleAfterMs: STALE_MS }];
@@ -50,7 +42,7 @@ function twice(...acts: ((claim: Claim) => Move)[]): Race {
 }
 
 /** Prune beside something: nothing that is open goes, and no attempt is left without its workflow. */
-function besidePrune(act: (claim: Claim, role: string) => Move, arrange: Race["arrange"] = claimed(1)): Race {
+function besidePrune(act: (claim: Claim, role: string) => Move, arrange: Arrange = claimed(1)): Race {
   return {
     arrange,
     moves: ([claim], role) => [act(claim!, role), PRUNE, PRUNE],
@@ -173,51 +165,3 @@ export const RACES: Record<string, Race> = {
   "prune against dequeue": besidePrune((_claim, role) => ["dequeue", { roles: [role] }], pending),
   "prune against heartbeat": besidePrune((claim) => ["heartbeat", claim]),
 };
-
-/** So many attempts of one new workflow, claimed. */
-function claimed(count: number): Race["arrange"] {
-  return async ({ queue }, role) => {
-    const { workflowId } = await queue.enqueue({ role });
-    if (count > 1) await queue.enqueue(Array.from({ length: count - 1 }, () => ({ role, workflowId })));
-    return await queue.dequeueMany({ roles: [role], limit: count });
-  };
-}
-
-function stale(count: number): Race["arrange"] {
-  return async (stage, role) => {
-    const claims = await claimed(count)(stage, role);
-    for (const { attemptId } of claims) await stage.opened.age(attemptId, STALE_MS * 2);
-    return claims;
-  };
-}
-
-async function pending({ queue }: Stage, role: string): Promise<Claim[]> {
-  const done = await queue.enqueue({ role });
-  return [{ ...done, role } as unknown as Claim];
-}
-
-async function completed(stage: Stage, role: string): Promise<Claim[]> {
-  const claims = await claimed(1)(stage, role);
-  await stage.queue.complete(claims[0]!);
-  return claims;
-}
-
-async function stuck(stage: Stage, role: string): Promise<Claim[]> {
-  const claims = await stale(1)(stage, role);
-  await stage.queue.reap({ staleAfterMs: STALE_MS, maxPickups: 1 });
-  return claims;
-}
-
-function reapedBy(result: unknown): string[] {
-  assert.equal(typeof result, "object", String(result));
-  const { requeued, stuck: exhausted } = result as { requeued: Reaped[]; stuck: Reaped[] };
-  return [...requeued, ...exhausted].map(({ attemptId }) => attemptId);
-}
-
-function summary({ status, pickup_count, fencing_token }: Row): unknown[] {
-  return [status, pickup_count, Number(fencing_token)];
-}
-
-function isOpen({ status }: Row): boolean {
-  return ["pending", "scheduled", "in_progress"].includes(String(status));
-}
