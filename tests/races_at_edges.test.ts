@@ -12,7 +12,7 @@ import { temporaryFolder } from "./support/temp.ts";
 
 const ROUNDS = process.env["ROUNDS"] === undefined ? undefined : Number(process.env["ROUNDS"]);
 const USUAL_ROUNDS = 200;
-const USUAL_MS = 1_500;
+const USUAL_MS = 600;
 
 for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3 12")) {
   // Where statements fail by design under the default of the role, and nobody is to notice.
