@@ -40,10 +40,13 @@ for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3
         const of = claims[0] === undefined ? "null" : claims[0].workflowId;
         const rows = await opened.sql(`select * from workflow_attempts where workflow_id = ${of} order by attempt_id`);
         const [workflow] = await opened.sql(`select status from workflows where workflow_id = ${of}`);
-        await race.judge(results, rows, workflow?.["status"] as string | undefined, stage, claims, role);
-        // The next round finds nothing of this one.
-        await opened.sql(`delete from workflow_attempts where role = '${role}'`);
-        await opened.sql(`delete from workflows where workflow_id not in (select workflow_id from workflow_attempts)`);
+        try {
+          await race.judge(results, rows, workflow?.["status"] as string | undefined, stage, claims, role);
+        } finally {
+          // The next round finds nothing of this one.
+          await opened.sql(`delete from workflow_attempts where role = '${role}'`);
+          await opened.sql("delete from workflows where workflow_id not in (select workflow_id from workflow_attempts)");
+        }
       }
     });
   }

@@ -8,7 +8,7 @@ const LIMIT = 1_000;
 const SIGNS = ["lock_heartbeat_at", "locked_at", "started_at", "created_at"];
 
 // Milliseconds around the border; the larger ones are for a machine that is slow.
-const OFFSETS = range(75).map((n) => [-5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 10, 20, 40, 80][n % 15] as number);
+const OFFSETS = range(85).map((n) => [-5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 10, 20, 40, 80, 300, 1_000][n % 17] as number);
 
 /** The ways in which programs write an instant. */
 const FORMS: Record<string, (ms: number) => string> = {
