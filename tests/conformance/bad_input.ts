@@ -157,18 +157,6 @@ export function badInput(backend: BackendUnderTest): void {
       await assert.rejects(queue.reap({ staleAfterMs: -1 }), failure("invalid_argument", /reap.*"staleAfterMs".*got -1/));
     });
 
-    test("a message never says what was in a payload or a result", async () => {
-      const queue = (await backend.open()).queue();
-      const SECRET = "hunter2";
-      for (const value of [`${SECRET}\0`, { [`a\0`]: SECRET }, [SECRET, "\ud800"], [[BigInt(7357)], SECRET], { a: [SECRET], b: NaN }]) {
-        for (const refused of [queue.enqueue({ role: ROLE, payload: value }), queue.complete(LEASE, { result: value }), queue.fail(LEASE, { result: value })]) {
-          const error = await refused.then(() => assert.fail(), (thrown) => thrown);
-          assert.equal(error.code, "invalid_argument");
-          assert.doesNotMatch(inspect(error), /hunter2|7357/);
-        }
-      }
-    });
-
     test("a message stays short whatever was given", async () => {
       const queue = (await backend.open()).queue();
       const long = ["x\0".repeat(1e6), "\0\n".repeat(1e6)];
