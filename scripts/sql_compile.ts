@@ -7,6 +7,7 @@
 import type { Statement } from "../src/query.ts";
 import type { Header } from "./sql_header.ts";
 import { givesRows, locksRows, queryBody, render, type StatementTokens } from "./sql_statements.ts";
+import { qualifySystemName } from "./sql_system_names.ts";
 import { errorAt, errorAtLine, isWord, type SqlFile, type Token } from "./sql_tokens.ts";
 
 /** The tables that Postgres statements name with their schema. */
@@ -39,15 +40,15 @@ function compilePostgres(file: SqlFile, statement: StatementTokens): Omit<Statem
   const params = paramNames(statement);
   const text = render(statement, (token, index) => {
     // Passed as text whatever it is, so that no driver's own idea of the type changes the value.
-    if (token.kind === "param") return `cast($${params.indexOf(nameOf(token)) + 1} as text)`;
+    if (token.kind === "param") return `cast($${params.indexOf(nameOf(token)) + 1} as pg_catalog.text)`;
     if (token.kind === "string") return qualifyLiteral(file, statement, token, index);
-    return qualifyTable(file, statement, token, index);
+    return qualifyName(file, statement, token, index);
   });
   return { text, params };
 }
 
-function qualifyTable(file: SqlFile, statement: StatementTokens, token: Token, index: number): string {
-  if (!isWord(token, ...TABLES)) return token.text;
+function qualifyName(file: SqlFile, statement: StatementTokens, token: Token, index: number): string {
+  if (!isWord(token, ...TABLES)) return qualifySystemName(statement, token, index);
   const previous = statement[index - 1];
   // With a dot after it, it says whose column: also in `extract(epoch from workflows.created_at)`.
   if (statement[index + 1]?.text === "." || previous?.text === "." || isWord(previous, "as", "of")) return token.text;

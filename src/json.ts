@@ -4,8 +4,8 @@
  * @module
  */
 
-import { invalid } from "./arguments.ts";
-import type { SkiplockedError } from "./errors.ts";
+import { show } from "./arguments.ts";
+import { SkiplockedError } from "./errors.ts";
 
 // SQLite reads JSON up to a depth of 1,000, and the list of work adds to it.
 const MAX_DEPTH = 900;
@@ -24,17 +24,23 @@ export function encodeJson(action: string, argument: string, value: unknown): st
   try {
     json = JSON.stringify(value, (key, part: unknown) => {
       const refused = refusal(part);
-      if (refused !== undefined) throw fault = invalid(action, key === "" ? argument : `${argument} … ${key}`, refused, part);
+      if (refused !== undefined) throw fault = refuse(action, key === "" ? argument : `${argument} … ${key.slice(0, 80)}`, refused, part);
       return part;
     });
   } catch (error) {
     if (fault !== undefined) throw fault;
-    throw Object.assign(invalid(action, argument, "a value that JSON can carry, without cycles", value), { cause: error });
+    throw Object.assign(refuse(action, argument, "a value that JSON can carry, without cycles", value), { cause: error });
   }
   if (json === undefined || json === "null") return null;
-  if (hasUnstorableEscape(json)) throw invalid(action, argument, "JSON without NUL and lone surrogates in its text", value);
-  if (depth(json) > MAX_DEPTH) throw invalid(action, argument, `nested no deeper than ${MAX_DEPTH}`, value);
+  if (hasUnstorableEscape(json)) throw refuse(action, argument, "JSON without NUL and lone surrogates in its text", value);
+  if (depth(json) > MAX_DEPTH) throw refuse(action, argument, `nested no deeper than ${MAX_DEPTH}`, value);
   return json;
+}
+
+// What is in a payload may be a secret, and messages go to logs.
+function refuse(action: string, argument: string, wanted: string, value: unknown): SkiplockedError {
+  const got = typeof value === "string" ? `a string of ${value.length} characters` : typeof value === "bigint" ? "a BigInt" : show(value);
+  return new SkiplockedError("invalid_argument", `Cannot ${action}: "${argument}" must be ${wanted}, got ${got}`);
 }
 
 function refusal(part: unknown): string | undefined {

@@ -22,9 +22,9 @@ export const attemptByKey: Query<AttemptByKeyParams, AttemptByKeyRow> = {
   ],
   postgres: [
     {
-      text: `select cast(a.workflow_id as text) as workflow_id, cast(a.attempt_id as text) as attempt_id
+      text: `select cast(a.workflow_id as pg_catalog.text) as workflow_id, cast(a.attempt_id as pg_catalog.text) as attempt_id
 from "@schema".workflow_attempts as a
-where a.key = cast(cast($1 as text) as text)
+where a.key = cast(cast($1 as pg_catalog.text) as pg_catalog.text)
   and (a.status in ('pending', 'scheduled', 'in_progress')
        or a.status = 'failed' and a.outcome = 'worker-internal-error')`,
       params: ["key"],
@@ -68,13 +68,13 @@ export const cancel: Query<CancelParams, CancelRow> = {
   ],
   postgres: [
     {
-      text: `select w.workflow_id from "@schema".workflows as w where w.workflow_id = cast(cast($1 as text) as bigint) for update`,
+      text: `select w.workflow_id from "@schema".workflows as w where w.workflow_id = cast(cast($1 as pg_catalog.text) as bigint) for update`,
       params: ["workflow_id"],
       rows: false,
     },
     {
       text: `with workflow as materialized (
-  select w.workflow_id, w.status from "@schema".workflows as w where w.workflow_id = cast(cast($1 as text) as bigint)
+  select w.workflow_id, w.status from "@schema".workflows as w where w.workflow_id = cast(cast($1 as pg_catalog.text) as bigint)
 ), unfinished as materialized (
   select a.attempt_id
   from "@schema".workflow_attempts as a
@@ -85,17 +85,17 @@ export const cancel: Query<CancelParams, CancelRow> = {
   for update
 ), cancelled as (
   update "@schema".workflow_attempts as a
-  set status = 'cancelled', fencing_token = a.fencing_token + 1, finished_at = clock_timestamp()
+  set status = 'cancelled', fencing_token = a.fencing_token + 1, finished_at = pg_catalog.clock_timestamp()
   where a.attempt_id = any (array(select attempt_id from unfinished))
 ), closed as (
   update "@schema".workflows as w
-  set status = 'CANCELLED', updated_at = clock_timestamp()
+  set status = 'CANCELLED', updated_at = pg_catalog.clock_timestamp()
   from workflow
   where w.workflow_id = workflow.workflow_id
     and (workflow.status in ('ACTIVE', 'STUCK') or workflow.status = 'FAILED' and exists (select from unfinished))
   returning w.workflow_id
 )
-select cast(exists (select from closed) as text) as done, (select status from workflow) as status`,
+select cast(exists (select from closed) as pg_catalog.text) as done, (select status from workflow) as status`,
       params: ["workflow_id"],
       rows: true,
     },
@@ -170,8 +170,8 @@ export const complete: Query<CompleteParams, CompleteRow> = {
       text: `with lease as materialized (
   select a.attempt_id, a.workflow_id
   from "@schema".workflow_attempts as a
-  where a.attempt_id = cast(cast($1 as text) as bigint) and a.status = 'in_progress'
-    and a.locked_by_instance = cast(cast($2 as text) as text) and a.fencing_token = cast(cast($3 as text) as bigint)
+  where a.attempt_id = cast(cast($1 as pg_catalog.text) as bigint) and a.status = 'in_progress'
+    and a.locked_by_instance = cast(cast($2 as pg_catalog.text) as pg_catalog.text) and a.fencing_token = cast(cast($3 as pg_catalog.text) as bigint)
 ), workflow as materialized (
   select w.workflow_id, w.xmin as version
   from "@schema".workflows as w
@@ -182,10 +182,10 @@ export const complete: Query<CompleteParams, CompleteRow> = {
   where seen.xmin <> workflow.version
 ), completed as (
   update "@schema".workflow_attempts as a
-  set status = 'succeeded', outcome = cast(cast($4 as text) as text), result = cast(cast($5 as text) as jsonb), error = null,
-      finished_at = clock_timestamp()
-  where a.attempt_id = cast(cast($1 as text) as bigint) and a.status = 'in_progress'
-    and a.locked_by_instance = cast(cast($2 as text) as text) and a.fencing_token = cast(cast($3 as text) as bigint)
+  set status = 'succeeded', outcome = cast(cast($4 as pg_catalog.text) as pg_catalog.text), result = cast(cast($5 as pg_catalog.text) as pg_catalog.jsonb), error = null,
+      finished_at = pg_catalog.clock_timestamp()
+  where a.attempt_id = cast(cast($1 as pg_catalog.text) as bigint) and a.status = 'in_progress'
+    and a.locked_by_instance = cast(cast($2 as pg_catalog.text) as pg_catalog.text) and a.fencing_token = cast(cast($3 as pg_catalog.text) as bigint)
     and not exists (select from overtaken)
   returning a.attempt_id, a.workflow_id
 ), followed as (
@@ -193,9 +193,9 @@ export const complete: Query<CompleteParams, CompleteRow> = {
   select completed.workflow_id, n.role, n.tier, coalesce(n.priority, 0),
          case when n.delay_ms is null and n.run_at is null then 'pending' else 'scheduled' end, n.payload, n.key,
          coalesce(stamp.now + n.delay_ms * interval '1 millisecond', n.run_at), stamp.now
-  from completed, (select clock_timestamp() as now) as stamp, rows from (
-    jsonb_to_recordset(coalesce(cast(cast($6 as text) as jsonb), '[]')) as (
-      role text, tier integer, priority integer, payload jsonb, key text, delay_ms bigint, run_at timestamptz)
+  from completed, (select pg_catalog.clock_timestamp() as now) as stamp, rows from (
+    pg_catalog.jsonb_to_recordset(coalesce(cast(cast($6 as pg_catalog.text) as pg_catalog.jsonb), '[]')) as (
+      role pg_catalog.text, tier integer, priority integer, payload pg_catalog.jsonb, key pg_catalog.text, delay_ms double precision, run_at pg_catalog.timestamptz)
   ) with ordinality as n (role, tier, priority, payload, key, delay_ms, run_at, position)
   order by n.position
   on conflict (key) where key is not null
@@ -204,7 +204,7 @@ export const complete: Query<CompleteParams, CompleteRow> = {
   returning a.attempt_id
 ), settled as (
   update "@schema".workflows as w
-  set updated_at = clock_timestamp(), status = case
+  set updated_at = pg_catalog.clock_timestamp(), status = case
         when w.status in ('STUCK', 'CANCELLED') then w.status
         when exists (select from followed) then 'ACTIVE'
         when w.status = 'ACTIVE' and not exists (
@@ -216,9 +216,9 @@ export const complete: Query<CompleteParams, CompleteRow> = {
   from completed
   where w.workflow_id = completed.workflow_id
 )
-select cast(attempt_id as text) as attempt_id, 'false' as contended from completed
+select cast(attempt_id as pg_catalog.text) as attempt_id, 'false' as contended from completed
 union all
-select cast(attempt_id as text), 'true' from lease where exists (select from overtaken)`,
+select cast(attempt_id as pg_catalog.text), 'true' from lease where exists (select from overtaken)`,
       params: ["attempt_id", "instance_id", "fencing_token", "outcome", "result", "next"],
       rows: true,
     },
@@ -332,8 +332,8 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
   postgres: [
     {
       text: `with wanted as materialized (
-  select distinct role, cast(cast($1 as text) as integer) as max_pickups
-  from jsonb_array_elements_text(cast(cast($2 as text) as jsonb)) as listed (role)
+  select distinct role, cast(cast($1 as pg_catalog.text) as integer) as max_pickups
+  from pg_catalog.jsonb_array_elements_text(cast(cast($2 as pg_catalog.text) as pg_catalog.jsonb)) as listed (role)
 ), near as materialized (
   select soon.attempt_id
   from (
@@ -341,7 +341,7 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
     from wanted cross join lateral (
       select a.priority, a.created_at, a.attempt_id
       from "@schema".workflow_attempts as a
-      where a.status = any (array_fill(cast('pending' as text), array[100])) and a.pickup_count < wanted.max_pickups
+      where a.status = any (pg_catalog.array_fill(cast('pending' as pg_catalog.text), array[100])) and a.pickup_count < wanted.max_pickups
         and (a.role, a.priority, a.created_at, a.attempt_id) > (wanted.role, -2147483648, '-infinity', 0)
         and a.role <= wanted.role
       order by a.role, a.priority, a.created_at, a.attempt_id
@@ -379,18 +379,18 @@ export const dequeue: Query<DequeueParams, DequeueRow> = {
   limit 1
 ), claimed as (
   update "@schema".workflow_attempts as a
-  set status = 'in_progress', fencing_token = a.fencing_token + 1, locked_by_instance = cast(cast($3 as text) as text),
+  set status = 'in_progress', fencing_token = a.fencing_token + 1, locked_by_instance = cast(cast($3 as pg_catalog.text) as pg_catalog.text),
       locked_at = stamp.now, lock_heartbeat_at = stamp.now, started_at = stamp.now
-  from (select clock_timestamp() as now) as stamp
+  from (select pg_catalog.clock_timestamp() as now) as stamp
   where a.attempt_id = (select attempt_id from near union all select attempt_id from far)
   returning a.*
 )
-select cast(null as text) as reason, cast(c.attempt_id as text) as attempt_id, cast(c.workflow_id as text) as workflow_id, c.role,
-       cast(c.tier as text) as tier, cast(c.priority as text) as priority,
-       to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as created_at,
-       cast(c.attempt_number as text) as attempt_number, cast(c.pickup_count as text) as pickup_count, c.key,
-       cast(c.payload as text) as payload, c.locked_by_instance as instance_id,
-       cast(c.fencing_token as text) as fencing_token
+select cast(null as pg_catalog.text) as reason, cast(c.attempt_id as pg_catalog.text) as attempt_id, cast(c.workflow_id as pg_catalog.text) as workflow_id, c.role,
+       cast(c.tier as pg_catalog.text) as tier, cast(c.priority as pg_catalog.text) as priority,
+       pg_catalog.to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as created_at,
+       cast(c.attempt_number as pg_catalog.text) as attempt_number, cast(c.pickup_count as pg_catalog.text) as pickup_count, c.key,
+       cast(c.payload as pg_catalog.text) as payload, c.locked_by_instance as instance_id,
+       cast(c.fencing_token as pg_catalog.text) as fencing_token
 from claimed as c
 union all
 select case when not exists (select from head) and exists (
@@ -504,8 +504,8 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
   postgres: [
     {
       text: `with wanted as materialized (
-  select distinct role, cast(cast($1 as text) as integer) as max_pickups
-  from jsonb_array_elements_text(cast(cast($2 as text) as jsonb)) as listed (role)
+  select distinct role, cast(cast($1 as pg_catalog.text) as integer) as max_pickups
+  from pg_catalog.jsonb_array_elements_text(cast(cast($2 as pg_catalog.text) as pg_catalog.jsonb)) as listed (role)
 ), near as materialized (
   select soon.attempt_id
   from (
@@ -513,11 +513,11 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
     from wanted cross join lateral (
       select a.priority, a.created_at, a.attempt_id
       from "@schema".workflow_attempts as a
-      where a.status = any (array_fill(cast('pending' as text), array[100])) and a.pickup_count < wanted.max_pickups
+      where a.status = any (pg_catalog.array_fill(cast('pending' as pg_catalog.text), array[100])) and a.pickup_count < wanted.max_pickups
         and (a.role, a.priority, a.created_at, a.attempt_id) > (wanted.role, -2147483648, '-infinity', 0)
         and a.role <= wanted.role
       order by a.role, a.priority, a.created_at, a.attempt_id
-      limit 2 * cast(cast($3 as text) as bigint) + 6
+      limit 2 * cast(cast($3 as pg_catalog.text) as bigint) + 6
     ) as a
     order by a.priority, a.created_at, a.attempt_id
   ) as soon
@@ -526,7 +526,7 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
     where a.attempt_id = soon.attempt_id and coalesce(a.status, '') = 'pending'
     for update of a skip locked
   ) as locked
-  limit cast(cast($3 as text) as bigint)
+  limit cast(cast($3 as pg_catalog.text) as bigint)
 ), head as materialized (
   select wanted.*, a.priority, a.created_at, a.attempt_id
   from wanted cross join lateral (
@@ -551,18 +551,18 @@ export const dequeueMany: Query<DequeueManyParams, DequeueManyRow> = {
   limit 1
 ), claimed as (
   update "@schema".workflow_attempts as a
-  set status = 'in_progress', fencing_token = a.fencing_token + 1, locked_by_instance = cast(cast($4 as text) as text),
+  set status = 'in_progress', fencing_token = a.fencing_token + 1, locked_by_instance = cast(cast($4 as pg_catalog.text) as pg_catalog.text),
       locked_at = stamp.now, lock_heartbeat_at = stamp.now, started_at = stamp.now
-  from (select clock_timestamp() as now) as stamp
+  from (select pg_catalog.clock_timestamp() as now) as stamp
   where a.attempt_id = any (array(select attempt_id from near union all select attempt_id from far))
   returning a.*
 )
-select cast(c.attempt_id as text) as attempt_id, cast(c.workflow_id as text) as workflow_id, c.role,
-       cast(c.tier as text) as tier, cast(c.priority as text) as priority,
-       to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as created_at,
-       cast(c.attempt_number as text) as attempt_number, cast(c.pickup_count as text) as pickup_count, c.key,
-       cast(c.payload as text) as payload, c.locked_by_instance as instance_id,
-       cast(c.fencing_token as text) as fencing_token
+select cast(c.attempt_id as pg_catalog.text) as attempt_id, cast(c.workflow_id as pg_catalog.text) as workflow_id, c.role,
+       cast(c.tier as pg_catalog.text) as tier, cast(c.priority as pg_catalog.text) as priority,
+       pg_catalog.to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as created_at,
+       cast(c.attempt_number as pg_catalog.text) as attempt_number, cast(c.pickup_count as pg_catalog.text) as pickup_count, c.key,
+       cast(c.payload as pg_catalog.text) as payload, c.locked_by_instance as instance_id,
+       cast(c.fencing_token as pg_catalog.text) as fencing_token
 from claimed as c
 order by c.priority, c.created_at, c.attempt_id`,
       params: ["max_pickups", "roles", "max_claims", "instance_id"],
@@ -628,10 +628,10 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
       text: `with work as materialized (
   select listed.*, stamp.now, holder.attempt_id as holder_id, holder.workflow_id as holder_home,
          coalesce(stamp.now + listed.delay_ms * interval '1 millisecond', listed.due_at) as run_at,
-         row_number() over (partition by listed.key order by listed.position) as turn
-  from (select clock_timestamp() as now) as stamp, rows from (
-    jsonb_to_recordset(cast(cast($1 as text) as jsonb)) as (role text, tier integer, priority integer, payload jsonb, key text,
-                                                 workflow_id bigint, delay_ms bigint, run_at timestamptz)
+         pg_catalog.row_number() over (partition by listed.key order by listed.position) as turn
+  from (select pg_catalog.clock_timestamp() as now) as stamp, rows from (
+    pg_catalog.jsonb_to_recordset(cast(cast($1 as pg_catalog.text) as pg_catalog.jsonb)) as (role pg_catalog.text, tier integer, priority integer, payload pg_catalog.jsonb, key pg_catalog.text,
+                                                 workflow_id bigint, delay_ms double precision, run_at pg_catalog.timestamptz)
   ) with ordinality as listed (role, tier, priority, payload, key, workflow_id, delay_ms, due_at, position)
   left join lateral (
     select a.attempt_id, a.workflow_id
@@ -655,15 +655,15 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
     end as refusal
   from work
 ), moved as materialized (
-  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass),
-                greatest(named.highest, pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))))
-  from (select max(workflow_id) as highest from "@schema".workflow_attempts where workflow_id < 4611686018427387904) as named
-  where named.highest > coalesce(pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass)), 0)
+  select pg_catalog.setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass),
+                greatest(named.highest, pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))))
+  from (select pg_catalog.max(workflow_id) as highest from "@schema".workflow_attempts where workflow_id < 4611686018427387904) as named
+  where named.highest > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0)
 ), fresh as materialized (
-  select judged.*, coalesce(workflow_id, nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))) as home
+  select judged.*, coalesce(workflow_id, pg_catalog.nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))) as home
   from (select * from judged order by position) as judged
   where (key is null or turn = 1 and holder_id is null)
-    and not exists (select from judged where refusal is not null) and (select count(*) from moved) >= 0
+    and not exists (select from judged where refusal is not null) and (select pg_catalog.count(*) from moved) >= 0
 ), made as (
   insert into "@schema".workflow_attempts as a (workflow_id, role, tier, priority, status, payload, key, run_at, created_at)
   select home, role, tier, coalesce(priority, 0), case when run_at is null then 'pending' else 'scheduled' end, payload, key,
@@ -679,12 +679,12 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
   select workflow_id from made where workflow_id not in (select workflow_id from joined)
 ), reopened as (
   update "@schema".workflows as w
-  set status = 'ACTIVE', updated_at = clock_timestamp()
+  set status = 'ACTIVE', updated_at = pg_catalog.clock_timestamp()
   where w.workflow_id = any (array(select workflow_id from joined intersect select workflow_id from made))
 ), ids as materialized (
-  select array_agg(attempt_id order by attempt_id) as attempts, array_agg(workflow_id order by attempt_id) as homes from made
+  select pg_catalog.array_agg(attempt_id order by attempt_id) as attempts, pg_catalog.array_agg(workflow_id order by attempt_id) as homes from made
 ), ranked as materialized (
-  select judged.*, count(*) filter (where created) over (order by position) as rank
+  select judged.*, pg_catalog.count(*) filter (where created) over (order by position) as rank
   from (
     select judged.*, (select attempts is not null from ids)
         and (key is null or turn = 1 and key in (select key from made where key is not null)) as created
@@ -696,9 +696,9 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
          case when created then (select homes from ids)[rank] end as home
   from ranked
 )
-select cast(coalesce(home, max(home) over same_key, holder_home) as text) as workflow_id,
-       cast(coalesce(attempt_id, max(attempt_id) over same_key, holder_id) as text) as attempt_id,
-       cast(created as text) as created, refusal
+select cast(coalesce(home, pg_catalog.max(home) over same_key, holder_home) as pg_catalog.text) as workflow_id,
+       cast(coalesce(attempt_id, pg_catalog.max(attempt_id) over same_key, holder_id) as pg_catalog.text) as attempt_id,
+       cast(created as pg_catalog.text) as created, refusal
 from placed
 window same_key as (partition by key)
 order by position`,
@@ -868,32 +868,32 @@ export const fail: Query<FailParams, FailRow> = {
   where w.workflow_id = (
     select a.workflow_id
     from "@schema".workflow_attempts as a
-    where a.attempt_id = cast(cast($1 as text) as bigint) and a.status = 'in_progress'
-      and a.locked_by_instance = cast(cast($2 as text) as text) and a.fencing_token = cast(cast($3 as text) as bigint))
+    where a.attempt_id = cast(cast($1 as pg_catalog.text) as bigint) and a.status = 'in_progress'
+      and a.locked_by_instance = cast(cast($2 as pg_catalog.text) as pg_catalog.text) and a.fencing_token = cast(cast($3 as pg_catalog.text) as bigint))
   for update
 ), failed as (
   update "@schema".workflow_attempts as a
-  set status = 'failed', outcome = cast(cast($4 as text) as text), error = cast(cast($5 as text) as text),
-      result = cast(cast($6 as text) as jsonb), finished_at = clock_timestamp()
-  where a.attempt_id = cast(cast($1 as text) as bigint) and a.status = 'in_progress'
-    and a.locked_by_instance = cast(cast($2 as text) as text) and a.fencing_token = cast(cast($3 as text) as bigint)
-    and (select count(*) from workflow) >= 0
+  set status = 'failed', outcome = cast(cast($4 as pg_catalog.text) as pg_catalog.text), error = cast(cast($5 as pg_catalog.text) as pg_catalog.text),
+      result = cast(cast($6 as pg_catalog.text) as pg_catalog.jsonb), finished_at = pg_catalog.clock_timestamp()
+  where a.attempt_id = cast(cast($1 as pg_catalog.text) as bigint) and a.status = 'in_progress'
+    and a.locked_by_instance = cast(cast($2 as pg_catalog.text) as pg_catalog.text) and a.fencing_token = cast(cast($3 as pg_catalog.text) as bigint)
+    and (select pg_catalog.count(*) from workflow) >= 0
   returning a.*
 ), retried as (
   insert into "@schema".workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at)
-  select workflow_id, role, coalesce(cast(cast($7 as text) as integer), tier), priority,
-         case when cast(cast($8 as text) as bigint) is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
-         clock_timestamp() + cast(cast($8 as text) as bigint) * interval '1 millisecond', clock_timestamp()
+  select workflow_id, role, coalesce(cast(cast($7 as pg_catalog.text) as integer), tier), priority,
+         case when cast(cast($8 as pg_catalog.text) as double precision) is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
+         pg_catalog.clock_timestamp() + cast(cast($8 as pg_catalog.text) as double precision) * interval '1 millisecond', pg_catalog.clock_timestamp()
   from failed
-  where cast(cast($9 as text) as boolean)
+  where cast(cast($9 as pg_catalog.text) as boolean)
 ), settled as (
   update "@schema".workflows as w
-  set status = 'FAILED', updated_at = clock_timestamp()
+  set status = 'FAILED', updated_at = pg_catalog.clock_timestamp()
   from failed
   where w.workflow_id = (select workflow_id from workflow where status in ('ACTIVE', 'SUCCEEDED'))
-    and not cast(cast($9 as text) as boolean) and failed.outcome is distinct from 'worker-internal-error'
+    and not cast(cast($9 as pg_catalog.text) as boolean) and failed.outcome is distinct from 'worker-internal-error'
 )
-select cast(attempt_id as text) as attempt_id from failed`,
+select cast(attempt_id as pg_catalog.text) as attempt_id from failed`,
       params: ["attempt_id", "instance_id", "fencing_token", "outcome", "error", "result", "tier", "delay_ms", "retry"],
       rows: true,
     },
@@ -959,7 +959,7 @@ export const heartbeat: Query<HeartbeatParams, HeartbeatRow> = {
     {
       text: `with lease as materialized (
   select position, attempt_id, instance_id, fencing_token
-  from rows from (jsonb_to_recordset(cast(cast($1 as text) as jsonb)) as (attempt_id bigint, instance_id text, fencing_token bigint))
+  from rows from (pg_catalog.jsonb_to_recordset(cast(cast($1 as pg_catalog.text) as pg_catalog.jsonb)) as (attempt_id bigint, instance_id pg_catalog.text, fencing_token bigint))
        with ordinality as listed (attempt_id, instance_id, fencing_token, position)
 ), held as materialized (
   select asked.position, a.attempt_id
@@ -973,10 +973,10 @@ export const heartbeat: Query<HeartbeatParams, HeartbeatRow> = {
   ) as a
 ), beat as (
   update "@schema".workflow_attempts as a
-  set lock_heartbeat_at = clock_timestamp()
+  set lock_heartbeat_at = pg_catalog.clock_timestamp()
   where a.attempt_id = any (array(select attempt_id from held))
 )
-select cast(lease.position in (select position from held) as text) as held
+select cast(lease.position in (select position from held) as pg_catalog.text) as held
 from lease
 order by lease.position`,
       params: ["leases"],
@@ -1038,21 +1038,21 @@ export const prune: Query<PruneParams, PruneRow> = {
     {
       text: `with old as materialized (
   select w.workflow_id
-  from "@schema".workflows as w, (select clock_timestamp() - cast(cast($1 as text) as bigint) * interval '1 millisecond' as limit_at) as s
+  from "@schema".workflows as w, (select pg_catalog.clock_timestamp() - cast(cast($1 as pg_catalog.text) as double precision) * interval '1 millisecond' as limit_at) as s
   where w.created_at <= s.limit_at and w.updated_at <= s.limit_at and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
     and not exists (
       select from "@schema".workflow_attempts as a
       where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
   order by w.created_at, w.workflow_id
-  limit cast(cast($2 as text) as bigint)
+  limit cast(cast($2 as pg_catalog.text) as bigint)
   for update of w skip locked
 ), gone_attempts as (
   delete from "@schema".workflow_attempts as a where a.workflow_id = any (array(select workflow_id from old)) returning a.attempt_id
 ), gone_workflows as (
   delete from "@schema".workflows as w where w.workflow_id = any (array(select workflow_id from old)) returning w.workflow_id
 )
-select cast((select count(*) from gone_workflows) as text) as workflows,
-       cast((select count(*) from gone_attempts) as text) as attempts`,
+select cast((select pg_catalog.count(*) from gone_workflows) as pg_catalog.text) as workflows,
+       cast((select pg_catalog.count(*) from gone_attempts) as pg_catalog.text) as attempts`,
       params: ["older_than_ms", "max_pruned"],
       rows: true,
     },
@@ -1142,7 +1142,7 @@ export const reap: Query<ReapParams, ReapRow> = {
   postgres: [
     {
       text: `with stamp as materialized (
-  select clock_timestamp() as now, clock_timestamp() - cast(cast($1 as text) as bigint) * interval '1 millisecond' as limit_at
+  select pg_catalog.clock_timestamp() as now, pg_catalog.clock_timestamp() - cast(cast($1 as pg_catalog.text) as double precision) * interval '1 millisecond' as limit_at
 ), due as materialized (
   select a.attempt_id
   from "@schema".workflow_attempts as a
@@ -1151,7 +1151,7 @@ export const reap: Query<ReapParams, ReapRow> = {
     union all
     select s.attempt_id from "@schema".workflow_attempts as s where s.status = 'scheduled' and s.run_at is null))
   order by a.attempt_id
-  limit cast(cast($2 as text) as bigint)
+  limit cast(cast($2 as pg_catalog.text) as bigint)
   for update of a skip locked
 ), promoted as (
   update "@schema".workflow_attempts as a set status = 'pending' where a.attempt_id = any (array(select attempt_id from due))
@@ -1167,29 +1167,29 @@ export const reap: Query<ReapParams, ReapRow> = {
   union all
   select a.attempt_id, a.workflow_id, a.pickup_count
   from "@schema".workflow_attempts as a
-  where a.status = 'pending' and a.pickup_count > 0 and a.pickup_count >= cast(cast($3 as text) as integer)
+  where a.status = 'pending' and a.pickup_count > 0 and a.pickup_count >= cast(cast($3 as pg_catalog.text) as integer)
 ), doomed as materialized (
   select w.workflow_id
   from "@schema".workflows as w
   where w.workflow_id = any (array(
-    select workflow_id from silent where pickup_count >= cast(cast($3 as text) as integer)))
+    select workflow_id from silent where pickup_count >= cast(cast($3 as pg_catalog.text) as integer)))
   order by w.workflow_id
   for update skip locked
 ), taken as materialized (
   select a.attempt_id, a.workflow_id, a.role, a.locked_by_instance, counted.pickup_count,
-         counted.pickup_count >= cast(cast($3 as text) as integer) as stuck
+         counted.pickup_count >= cast(cast($3 as pg_catalog.text) as integer) as stuck
   from "@schema".workflow_attempts as a
   cross join lateral (select a.pickup_count + cast(a.status <> 'pending' as integer) as pickup_count) as counted
   where a.attempt_id = any (array(select attempt_id from silent))
     and (a.status = 'in_progress'
            and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
          or a.status = 'failed' and a.outcome = 'worker-internal-error'
-         or a.status = 'pending' and a.pickup_count >= cast(cast($3 as text) as integer))
-    and (counted.pickup_count < cast(cast($3 as text) as integer)
+         or a.status = 'pending' and a.pickup_count >= cast(cast($3 as pg_catalog.text) as integer))
+    and (counted.pickup_count < cast(cast($3 as pg_catalog.text) as integer)
          or a.workflow_id in (select workflow_id from doomed)
          or not exists (select from "@schema".workflows as w where w.workflow_id = a.workflow_id))
   order by a.attempt_id
-  limit cast(cast($2 as text) as bigint)
+  limit cast(cast($2 as pg_catalog.text) as bigint)
   for update of a skip locked
 ), requeued as (
   update "@schema".workflow_attempts as a
@@ -1201,26 +1201,26 @@ export const reap: Query<ReapParams, ReapRow> = {
   update "@schema".workflow_attempts as a
   set status = 'failed', pickup_count = a.pickup_count + cast(a.status <> 'pending' as integer),
       fencing_token = a.fencing_token + 1, outcome = 'attempt-pickup-exhausted', result = null,
-      finished_at = clock_timestamp()
+      finished_at = pg_catalog.clock_timestamp()
   where a.attempt_id = any (array(select attempt_id from taken where stuck))
 ), closed as (
   insert into "@schema".workflows as w (workflow_id, status, stuck_reason)
   select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id
   on conflict (workflow_id) do update
-  set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
+  set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = pg_catalog.clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')
 ), numbered as materialized (
-  select setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass),
-                greatest(max(t.workflow_id), pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass))))
+  select pg_catalog.setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass),
+                greatest(pg_catalog.max(t.workflow_id), pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))))
   from taken as t
   where t.stuck and t.workflow_id < 4611686018427387904
-    and t.workflow_id > coalesce(pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as regclass)), 0)
-  having max(t.workflow_id) > 0
+    and t.workflow_id > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0)
+  having pg_catalog.max(t.workflow_id) > 0
 )
-select cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
-       cast(pickup_count as text) as pickup_count, locked_by_instance as previous_instance_id, cast(stuck as text) as stuck
+select cast(attempt_id as pg_catalog.text) as attempt_id, cast(workflow_id as pg_catalog.text) as workflow_id, role,
+       cast(pickup_count as pg_catalog.text) as pickup_count, locked_by_instance as previous_instance_id, cast(stuck as pg_catalog.text) as stuck
 from taken as t
-where (select count(*) from numbered) >= 0
+where (select pg_catalog.count(*) from numbered) >= 0
 order by t.attempt_id`,
       params: ["stale_after_ms", "max_reaped", "max_pickups"],
       rows: true,
@@ -1322,9 +1322,9 @@ export const release: Query<ReleaseParams, ReleaseRow> = {
       text: `update "@schema".workflow_attempts as a
 set status = 'pending', fencing_token = a.fencing_token + 1, locked_by_instance = null, locked_at = null,
     lock_heartbeat_at = null, started_at = null
-where a.attempt_id = cast(cast($1 as text) as bigint) and a.status = 'in_progress'
-  and a.locked_by_instance = cast(cast($2 as text) as text) and a.fencing_token = cast(cast($3 as text) as bigint)
-returning cast(a.attempt_id as text) as attempt_id`,
+where a.attempt_id = cast(cast($1 as pg_catalog.text) as bigint) and a.status = 'in_progress'
+  and a.locked_by_instance = cast(cast($2 as pg_catalog.text) as pg_catalog.text) and a.fencing_token = cast(cast($3 as pg_catalog.text) as bigint)
+returning cast(a.attempt_id as pg_catalog.text) as attempt_id`,
       params: ["attempt_id", "instance_id", "fencing_token"],
       rows: true,
     },
@@ -1369,13 +1369,13 @@ export const retry: Query<RetryParams, RetryRow> = {
   ],
   postgres: [
     {
-      text: `select w.workflow_id from "@schema".workflows as w where w.workflow_id = cast(cast($1 as text) as bigint) for update`,
+      text: `select w.workflow_id from "@schema".workflows as w where w.workflow_id = cast(cast($1 as pg_catalog.text) as bigint) for update`,
       params: ["workflow_id"],
       rows: false,
     },
     {
       text: `with workflow as materialized (
-  select w.workflow_id, w.status from "@schema".workflows as w where w.workflow_id = cast(cast($1 as text) as bigint)
+  select w.workflow_id, w.status from "@schema".workflows as w where w.workflow_id = cast(cast($1 as pg_catalog.text) as bigint)
 ), exhausted as materialized (
   select a.attempt_id, a.key
   from "@schema".workflow_attempts as a
@@ -1400,12 +1400,12 @@ export const retry: Query<RetryParams, RetryRow> = {
   where a.attempt_id = any (array(select attempt_id from exhausted)) and not exists (select from taken)
 ), activated as (
   update "@schema".workflows as w
-  set status = 'ACTIVE', stuck_reason = null, updated_at = clock_timestamp()
+  set status = 'ACTIVE', stuck_reason = null, updated_at = pg_catalog.clock_timestamp()
   from workflow
   where w.workflow_id = workflow.workflow_id and workflow.status = 'STUCK' and not exists (select from taken)
   returning w.workflow_id
 )
-select cast(exists (select from activated) as text) as done, (select status from workflow) as status,
+select cast(exists (select from activated) as pg_catalog.text) as done, (select status from workflow) as status,
        (select key from taken) as key`,
       params: ["workflow_id"],
       rows: true,
@@ -1509,27 +1509,27 @@ export const stats: Query<StatsParams, StatsRow> = {
   postgres: [
     {
       text: `with stamp as materialized (
-  select clock_timestamp() as now
+  select pg_catalog.clock_timestamp() as now
 ), stuck as materialized (
-  select count(*) as workflows from "@schema".workflows where status = 'STUCK'
+  select pg_catalog.count(*) as workflows from "@schema".workflows where status = 'STUCK'
 ), per_role as materialized (
-  select role, count(*) filter (where status = 'pending') as pending,
-         count(*) filter (where status = 'scheduled') as scheduled,
-         count(*) filter (where status = 'in_progress') as in_progress,
-         count(*) filter (where status = 'succeeded') as succeeded,
-         count(*) filter (where status = 'failed') as failed,
-         min(created_at) filter (where status = 'pending') as pending_since,
-         min(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))
+  select role, pg_catalog.count(*) filter (where status = 'pending') as pending,
+         pg_catalog.count(*) filter (where status = 'scheduled') as scheduled,
+         pg_catalog.count(*) filter (where status = 'in_progress') as in_progress,
+         pg_catalog.count(*) filter (where status = 'succeeded') as succeeded,
+         pg_catalog.count(*) filter (where status = 'failed') as failed,
+         pg_catalog.min(created_at) filter (where status = 'pending') as pending_since,
+         pg_catalog.min(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))
            filter (where status = 'in_progress') as silent_since
   from "@schema".workflow_attempts
   group by role
 )
-select role, cast(coalesce(pending, 0) as text) as pending, cast(coalesce(scheduled, 0) as text) as scheduled,
-       cast(coalesce(in_progress, 0) as text) as in_progress, cast(coalesce(succeeded, 0) as text) as succeeded,
-       cast(coalesce(failed, 0) as text) as failed,
-       cast(floor(extract(epoch from stamp.now - pending_since) * 1000) as text) as oldest_pending_ms,
-       cast(floor(extract(epoch from stamp.now - silent_since) * 1000) as text) as oldest_heartbeat_ms,
-       cast(stuck.workflows as text) as stuck
+select role, cast(coalesce(pending, 0) as pg_catalog.text) as pending, cast(coalesce(scheduled, 0) as pg_catalog.text) as scheduled,
+       cast(coalesce(in_progress, 0) as pg_catalog.text) as in_progress, cast(coalesce(succeeded, 0) as pg_catalog.text) as succeeded,
+       cast(coalesce(failed, 0) as pg_catalog.text) as failed,
+       cast(pg_catalog.floor(extract(epoch from stamp.now - pending_since) * 1000.0) as pg_catalog.text) as oldest_pending_ms,
+       cast(pg_catalog.floor(extract(epoch from stamp.now - silent_since) * 1000.0) as pg_catalog.text) as oldest_heartbeat_ms,
+       cast(stuck.workflows as pg_catalog.text) as stuck
 from stamp cross join stuck left join per_role on true
 order by role`,
       params: [],
@@ -1573,7 +1573,7 @@ export const schemas: {
     schema: {
       version: 1,
       text: `set local client_min_messages = warning;
-select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(current_schema()));
+select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(cast(current_schema() as text)));
 create table if not exists skiplocked_schema (
   version    integer primary key,
   applied_at timestamptz not null default clock_timestamp()

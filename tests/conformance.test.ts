@@ -17,6 +17,7 @@ import { otherProgram } from "./conformance/other_program.ts";
 import { payloads } from "./conformance/payloads.ts";
 import { reapTimes } from "./conformance/reap_times.ts";
 import { reaping } from "./conformance/reaping.ts";
+import { stored } from "./conformance/stored.ts";
 import { transactions } from "./conformance/transactions.ts";
 import { upkeep } from "./conformance/upkeep.ts";
 import { workflowModel } from "./conformance/workflow_model.ts";
@@ -26,7 +27,7 @@ import { backends } from "./support/backends.ts";
 const topics = [
   ...[creating, migrating, enqueue, keys, payloads, badInput, names, claiming, claimOrder, idsAndTokens],
   ...[heartbeating, fencing, finishing, errorText, workflowStatus, workflowModel],
-  ...[reaping, reapTimes, otherProgram, operating, upkeep, transactions],
+  ...[reaping, reapTimes, otherProgram, operating, upkeep, transactions, stored],
 ];
 
 for (const backend of backends) {

@@ -114,7 +114,7 @@ describe("a statement", () => {
   it("numbers the parameters of Postgres as they appear and reads each as text", () => {
     assert.deepEqual(query("postgres", "select cast(:b as text), :a,\n  :b;", params), [
       {
-        text: "select cast(cast($1 as text) as text), cast($2 as text),\n  cast($1 as text)",
+        text: "select cast(cast($1 as pg_catalog.text) as pg_catalog.text), cast($2 as pg_catalog.text),\n  cast($1 as pg_catalog.text)",
         params: ["b", "a"],
         rows: true,
       },
@@ -187,11 +187,12 @@ describe("the schema of Postgres", () => {
     ["delete from a using WORKFLOWS where true returning x;", 'delete from a using "@schema".WORKFLOWS where true returning x'],
     ["select version from skiplocked_schema;", 'select version from "@schema".skiplocked_schema'],
     ["select extract(epoch from workflows.at), workflows.x from\n  -- a\n  workflows;", 'select extract(epoch from workflows.at), workflows.x from\n  "@schema".workflows'],
-    ["select count(*) as workflows from workflows for update of workflows;", 'select count(*) as workflows from "@schema".workflows for update of workflows'],
+    ["select count(*) as workflows from workflows for update of workflows;", 'select pg_catalog.count(*) as workflows from "@schema".workflows for update of workflows'],
     ["select 'from workflows', \"workflows\" from workflows_old;", "select 'from workflows', \"workflows\" from workflows_old"],
-    ["select cast('workflows' as regclass);", "select cast(E'\"@schema-literal\".workflows' as regclass)"],
-    ["select nextval(cast('workflows_workflow_id_seq' as regclass));", "select nextval(cast(E'\"@schema-literal\".workflows_workflow_id_seq' as regclass))"],
-    ["select to_regclass('skiplocked_schema');", "select to_regclass(E'\"@schema-literal\".skiplocked_schema')"],
+    ["select cast('workflows' as regclass);", "select cast(E'\"@schema-literal\".workflows' as pg_catalog.regclass)"],
+    ["select nextval(cast('workflows_workflow_id_seq' as regclass));", "select pg_catalog.nextval(cast(E'\"@schema-literal\".workflows_workflow_id_seq' as pg_catalog.regclass))"],
+    ["select to_regclass('skiplocked_schema');", "select pg_catalog.to_regclass(E'\"@schema-literal\".skiplocked_schema')"],
+    ["select max(a.text), coalesce(f(text), 1) from t as a (x jsonb) where exists (select) and x = any(array(values (1)));", "select pg_catalog.max(a.text), coalesce(pg_catalog.f(pg_catalog.text), 1) from t as a (x pg_catalog.jsonb) where exists (select) and x = any(array(values (1)))"],
     ["select w.workflows from w;", "select w.workflows from w"],
     ["select 'workflows are', 'my_workflows_id_seq';", "select 'workflows are', 'my_workflows_id_seq'"],
   ];
@@ -467,7 +468,7 @@ export const pingAll: Query<PingAllParams, PingAllRow> = {
   ],
   postgres: [
     {
-      text: \`select 1 as id, cast(cast($1 as text) as text) as data where 1 < cast(cast($2 as text) as integer)\`,
+      text: \`select 1 as id, cast(cast($1 as pg_catalog.text) as pg_catalog.text) as data where 1 < cast(cast($2 as pg_catalog.text) as integer)\`,
       params: ["ids", "after"],
       rows: true,
     },

@@ -68,7 +68,7 @@ describe("jsr", { skip: deno ? false : "Deno is not installed" }, () => {
     assert.deepEqual(complaints.sort(), ["better_sqlite3.ts", "bun_sqlite.ts"]);
     const files = published(dryRun.stderr);
     assert.ok(files.includes("mod.ts") && files.includes("src/sql.gen.ts") && files.includes("sql/postgres/schema.sql"));
-    assert.deepEqual(files.filter((path) => !/^(mod\.ts|src\/.*\.ts|sql\/.*\.sql|[A-Z]+(\.md)?|deno\.json)$/.test(path)), []);
+    assert.deepEqual(files.filter((path) => !/^(mod\.ts|src\/.*\.ts|sql\/.*\.sql|docs\/.*\.md|[A-Z]+(\.md)?|deno\.json)$/.test(path)), []);
   });
 
   it("documents everything that it exports", () => {

@@ -34,7 +34,7 @@ describe("package", { concurrency: 2 }, () => {
 
   test("holds the bundle, the SQL, what explains them, and nothing else", () => {
     const prose = ["CHANGELOG.md", "LICENSE", "README.md"].filter((name) => existsSync(join(ROOT, name)));
-    assert.deepEqual(new Set(readdirSync(unpacked(""))), new Set([...prose, "dist", "package.json", "sql"]));
+    assert.deepEqual(new Set(readdirSync(unpacked(""))), new Set([...prose, "dist", "docs", "package.json", "sql"]));
     for (const entry of ["mod", "sqlite"]) assert.ok(packed.includes(`dist/${entry}.js`) && packed.includes(`dist/${entry}.d.ts`));
     assert.deepEqual(packed.filter((path) => /test|\.map$|\.tsx?$/.test(path) && !path.endsWith(".d.ts")), []);
     for (const path of sqlFiles()) assert.deepEqual(readFileSync(unpacked(join("sql", path))), readFileSync(join(ROOT, "sql", path)), path);

@@ -12,7 +12,7 @@ import { queries } from "./support/shells.ts";
 
 const TEXT = 25;
 // A limit is compared as a bigint, since its double may be needed.
-const OIDS: Record<BaseType, number[]> = { id: [20], int: [23, 20], ms: [20], bool: [16], text: [TEXT], json: [3802] };
+const OIDS: Record<BaseType, number[]> = { id: [20], int: [23, 20], ms: [701], bool: [16], text: [TEXT], json: [3802] };
 const INT_MAX = 2 ** 31 - 1;
 const INT_MIN = -(2 ** 31);
 const ID_MAX = "9223372036854775807";
@@ -232,7 +232,7 @@ describe("postgres.js · sql types", { skip: process.env["DATABASE_URL"] === und
     for (const { header, query } of queries.values()) {
       for (const { text, params } of query.postgres) {
         // As in the file: the first use of a parameter tells its type.
-        const asWritten = inPublic(text).replaceAll(/cast\((\$\d+) as text\)/g, "$1");
+        const asWritten = inPublic(text).replaceAll(/cast\((\$\d+) as pg_catalog\.text\)/g, "$1");
         const { types } = await sql.unsafe(asWritten, params.map(() => null), { prepare: true }).describe();
         for (const [place, name] of params.entries()) {
           const type = header.params.find((param) => param.name === name)?.type.replace("?", "") as BaseType;

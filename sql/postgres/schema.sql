@@ -44,7 +44,7 @@ begin;
 set local client_min_messages = warning;
 
 -- Two programs that create the tables at once take turns; the lock ends with the transaction.
-select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(current_schema()));
+select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(cast(current_schema() as text)));
 
 create table if not exists skiplocked_schema (
   version    integer primary key,

@@ -2,6 +2,11 @@ import type { Migrated } from "./backend.ts";
 import { planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
 import { type PostgresSession, quoteIdentifier } from "./postgres_connection.ts";
 
+// Whatever the caller's search_path finds first, these are the system's own.
+const LOCK = "select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('skiplocked'), pg_catalog.hashtext(cast($1 as pg_catalog.text)))";
+const SETTINGS = "select pg_catalog.current_setting('search_path') as path, pg_catalog.current_setting('client_min_messages') as messages";
+const KNOWN = "select pg_catalog.count(*) as known from pg_catalog.pg_namespace where nspname = cast($1 as pg_catalog.text)";
+
 /**
  * Makes or upgrades the tables of `schema`, inside a transaction. Says nothing and writes nothing when there is nothing to do.
  *
@@ -11,14 +16,14 @@ export async function migratePostgres(session: PostgresSession, schema: string):
   const seen = await recordedVersion(session, schema);
   if (planMigration("postgres", seen).length === 0) return { from: seen, to: seen };
 
-  await values(session, "select pg_advisory_xact_lock(hashtext('skiplocked'), hashtext(cast($1 as text)))", [schema]);
+  await values(session, LOCK, [schema]);
   const from = await recordedVersion(session, schema);
   const scripts = planMigration("postgres", from);
   // A refusal must leave the transaction usable, so it has to come before an error of the script.
   if (from === 0) requireOurTables(await columnsOf(session, schema));
-  const [before] = await values(session, "select current_setting('search_path') as path, current_setting('client_min_messages') as messages", []);
+  const [before] = await values(session, SETTINGS, []);
   // Without the check for it, a role that may not create schemas could not use one that is there.
-  const [known] = await values(session, "select count(*) as known from pg_namespace where nspname = cast($1 as text)", [schema]);
+  const [known] = await values(session, KNOWN, [schema]);
   if (Number(known?.[0]) === 0) await session.script(`create schema ${quoteIdentifier(schema)}`);
   await configure(session, "search_path", quoteIdentifier(schema));
   for (const script of scripts) await session.script(script.text);
@@ -33,7 +38,7 @@ async function recordedVersion(session: PostgresSession, schema: string): Promis
   const columns = (await columnsOf(session, schema)).get("skiplocked_schema");
   if (columns === undefined) return 0;
   requireColumns("skiplocked_schema", columns, ["version"]);
-  const [row] = await values(session, `select cast(max(version) as text) as version from ${quoteIdentifier(schema)}.skiplocked_schema`, []);
+  const [row] = await values(session, `select cast(pg_catalog.max(version) as pg_catalog.text) as version from ${quoteIdentifier(schema)}.skiplocked_schema`, []);
   return readVersion(row?.[0]);
 }
 
@@ -41,9 +46,10 @@ async function recordedVersion(session: PostgresSession, schema: string): Promis
 async function columnsOf(session: PostgresSession, schema: string): Promise<Map<string, Set<string>>> {
   const rows = await values(
     session,
-    "select cast(c.relname as text) as relation, cast(a.attname as text) as attribute from pg_class as c " +
-      "join pg_namespace as n on n.oid = c.relnamespace join pg_attribute as a on a.attrelid = c.oid " +
-      "where n.nspname = cast($1 as text) and c.relname in ('skiplocked_schema', 'workflows', 'workflow_attempts') " +
+    "select cast(c.relname as pg_catalog.text) as relation, cast(a.attname as pg_catalog.text) as attribute " +
+      "from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace " +
+      "join pg_catalog.pg_attribute as a on a.attrelid = c.oid " +
+      "where n.nspname = cast($1 as pg_catalog.text) and c.relname in ('skiplocked_schema', 'workflows', 'workflow_attempts') " +
       "and a.attnum > 0 and not a.attisdropped",
     [schema],
   );
@@ -55,7 +61,7 @@ async function columnsOf(session: PostgresSession, schema: string): Promise<Map<
 }
 
 async function configure(session: PostgresSession, setting: string, value: unknown): Promise<void> {
-  await values(session, "select set_config(cast($1 as text), cast($2 as text), true)", [setting, String(value)]);
+  await values(session, "select pg_catalog.set_config(cast($1 as pg_catalog.text), cast($2 as pg_catalog.text), true)", [setting, String(value)]);
 }
 
 function values(session: PostgresSession, text: string, params: string[]): Promise<unknown[][]> {

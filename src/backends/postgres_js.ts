@@ -47,9 +47,27 @@ export function postgresJs(sql: PostgresJs): PostgresConnection {
   return {
     ...session(sql),
     of: sql,
-    begin: pool && (async <T>(work: (inside: PostgresSession) => Promise<T>) =>
-      await pool.begin(ISOLATION, (transaction) => work(session(transaction))) as T),
+    begin: pool && ((work) => begin(pool, work)),
   };
+}
+
+// What postgres.js says when the connection is gone, and what its socket says.
+const LOST = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|E[A-Z]{4,})$/;
+
+function begin<T>(pool: PostgresJsPool, work: (inside: PostgresSession) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const inside = async (transaction: PostgresJs) => {
+      try {
+        return await work(session(transaction));
+      } catch (error) {
+        if (!LOST.test(String((error as { code?: unknown }).code))) throw error;
+        // Told so, postgres.js 3.4 would send "rollback" to a socket that is no more, which ends the process: it is never told.
+        reject(error);
+        return await new Promise<never>(() => {});
+      }
+    };
+    pool.begin(ISOLATION, inside).then((result) => resolve(result as T), reject);
+  });
 }
 
 function session(sql: PostgresJs): PostgresSession {

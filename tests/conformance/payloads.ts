@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
+import { inspect } from "node:util";
 import fc from "fast-check";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
@@ -100,6 +101,19 @@ export function payloads(backend: BackendUnderTest): void {
         const value = JSON.parse("[".repeat(depth) + "]".repeat(depth));
         if (depth <= 900) await roundTrip(db, value);
         else await assert.rejects(db.add({ payload: value }), { code: "invalid_argument" });
+      }
+    });
+
+    test("that are refused are not shown in the message", async () => {
+      const queue = (await backend.open()).queue();
+      const lease = { attemptId: "1", instanceId: "me", fencingToken: "1" };
+      const SECRET = "hunter2";
+      for (const value of [`${SECRET}\0`, { [`a\0`]: SECRET }, [SECRET, "\ud800"], [[BigInt(7357)], SECRET], { a: [SECRET], b: NaN }]) {
+        for (const refused of [queue.enqueue({ role: ROLE, payload: value }), queue.complete(lease, { result: value }), queue.fail(lease, { result: value })]) {
+          const error = await refused.then(() => assert.fail(), (thrown) => thrown);
+          assert.equal(error.code, "invalid_argument");
+          assert.doesNotMatch(inspect(error), /hunter2|7357/);
+        }
       }
     });
 

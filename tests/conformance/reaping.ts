@@ -160,8 +160,9 @@ export function reaping(backend: BackendUnderTest): void {
 
     test("reap() makes due attempts pending without counting or telling", async () => {
       const db = await fresh(backend);
-      const due = await db.queue.enqueue([{ role: ROLE, delayMs: 0 }, { role: ROLE, runAt: new Date(Date.now() - HOUR) }]);
-      const later = await db.queue.enqueue([{ role: ROLE, delayMs: HOUR }, { role: ROLE, runAt: new Date(Date.now() + HOUR) }]);
+      const now = await db.now();
+      const due = await db.queue.enqueue([{ role: ROLE, delayMs: 0 }, { role: ROLE, runAt: new Date(now - HOUR) }]);
+      const later = await db.queue.enqueue([{ role: ROLE, delayMs: HOUR }, { role: ROLE, runAt: new Date(now + HOUR) }]);
       const scheduled = await db.attempts();
       assert.deepEqual(await db.queue.reap(), { requeued: [], stuck: [] });
       const rows = await db.attempts();

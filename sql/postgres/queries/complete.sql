@@ -47,7 +47,7 @@ with lease as materialized (
          coalesce(stamp.now + n.delay_ms * interval '1 millisecond', n.run_at), stamp.now
   from completed, (select clock_timestamp() as now) as stamp, rows from (
     jsonb_to_recordset(coalesce(cast(:next as jsonb), '[]')) as (
-      role text, tier integer, priority integer, payload jsonb, key text, delay_ms bigint, run_at timestamptz)
+      role text, tier integer, priority integer, payload jsonb, key text, delay_ms double precision, run_at timestamptz)
   ) with ordinality as n (role, tier, priority, payload, key, delay_ms, run_at, position)
   order by n.position
   on conflict (key) where key is not null

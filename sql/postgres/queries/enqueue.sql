@@ -27,7 +27,7 @@ with work as materialized (
          row_number() over (partition by listed.key order by listed.position) as turn
   from (select clock_timestamp() as now) as stamp, rows from (
     jsonb_to_recordset(cast(:work as jsonb)) as (role text, tier integer, priority integer, payload jsonb, key text,
-                                                 workflow_id bigint, delay_ms bigint, run_at timestamptz)
+                                                 workflow_id bigint, delay_ms double precision, run_at timestamptz)
   ) with ordinality as listed (role, tier, priority, payload, key, workflow_id, delay_ms, due_at, position)
   left join lateral (
     select a.attempt_id, a.workflow_id

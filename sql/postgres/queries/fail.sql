@@ -39,8 +39,8 @@ with workflow as materialized (
 ), retried as (
   insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at)
   select workflow_id, role, coalesce(cast(:tier as integer), tier), priority,
-         case when cast(:delay_ms as bigint) is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
-         clock_timestamp() + cast(:delay_ms as bigint) * interval '1 millisecond', clock_timestamp()
+         case when cast(:delay_ms as double precision) is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
+         clock_timestamp() + cast(:delay_ms as double precision) * interval '1 millisecond', clock_timestamp()
   from failed
   where cast(:retry as boolean)
 ), settled as (

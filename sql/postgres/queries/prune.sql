@@ -13,7 +13,7 @@
 -- are left for the next time.
 with old as materialized (
   select w.workflow_id
-  from workflows as w, (select clock_timestamp() - cast(:older_than_ms as bigint) * interval '1 millisecond' as limit_at) as s
+  from workflows as w, (select clock_timestamp() - cast(:older_than_ms as double precision) * interval '1 millisecond' as limit_at) as s
   where w.created_at <= s.limit_at and w.updated_at <= s.limit_at and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
     and not exists (
       select from workflow_attempts as a

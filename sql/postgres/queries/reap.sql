@@ -23,7 +23,7 @@
 -- conditions stand twice, the second time on the locked row, which may have moved on since it was seen. A row made
 -- for a workflow that had none takes a number that the sequence may not have given yet: it goes on from there.
 with stamp as materialized (
-  select clock_timestamp() as now, clock_timestamp() - cast(:stale_after_ms as bigint) * interval '1 millisecond' as limit_at
+  select clock_timestamp() as now, clock_timestamp() - cast(:stale_after_ms as double precision) * interval '1 millisecond' as limit_at
 ), due as materialized (
   select a.attempt_id
   from workflow_attempts as a

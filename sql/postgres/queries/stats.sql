@@ -32,8 +32,8 @@ with stamp as materialized (
 select role, cast(coalesce(pending, 0) as text) as pending, cast(coalesce(scheduled, 0) as text) as scheduled,
        cast(coalesce(in_progress, 0) as text) as in_progress, cast(coalesce(succeeded, 0) as text) as succeeded,
        cast(coalesce(failed, 0) as text) as failed,
-       cast(floor(extract(epoch from stamp.now - pending_since) * 1000) as text) as oldest_pending_ms,
-       cast(floor(extract(epoch from stamp.now - silent_since) * 1000) as text) as oldest_heartbeat_ms,
+       cast(floor(extract(epoch from stamp.now - pending_since) * 1000.0) as text) as oldest_pending_ms,
+       cast(floor(extract(epoch from stamp.now - silent_since) * 1000.0) as text) as oldest_heartbeat_ms,
        cast(stuck.workflows as text) as stuck
 from stamp cross join stuck left join per_role on true
 order by role;

@@ -4,7 +4,9 @@ import { clientTransaction, nodePostgresClient, nodePostgresPool } from "./node_
 import type { Open } from "./opened.ts";
 import { pglite, pgliteTransaction } from "./pglite.ts";
 import { postgresJs, postgresJsTransaction } from "./postgres_js.ts";
+import { settings } from "./settings.ts";
 import { betterSqlite3, bunSqlite, libsql, nodeSqlite, shim } from "./sqlite.ts";
+import { underSetting } from "./under_setting.ts";
 
 const odd = { parse: () => "replaced", serialize: String };
 const oddTypes = Object.fromEntries([16, 20, 23, 25, 114, 1114, 1184, 3802].map((oid) => [`t${oid}`, { ...odd, to: oid, from: [oid] }]));
@@ -44,4 +46,5 @@ export const open: Record<string, Open> = {
   "bun:sqlite, strict": bunSqlite({ strict: true }),
   "bun:sqlite, not strict": bunSqlite({}),
   "bun:sqlite, safeIntegers": bunSqlite({ strict: true, safeIntegers: true }),
+  ...Object.fromEntries(settings.map((setting) => [setting.name, underSetting(setting)])),
 };

@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { type Connection, createQueue } from "../../../mod.ts";
 import { atEnd } from "../testing.ts";
 import type { Opened } from "./opened.ts";
-import { schemaPool } from "./schema_pool.ts";
+import { quoted, schemaPool } from "./schema_pool.ts";
 
 const TIMES = ["locked_at", "lock_heartbeat_at", "started_at", "run_at", "created_at"];
 
@@ -19,15 +19,26 @@ export interface Driven {
   queue?: Opened["queue"];
 }
 
-/** Opens a driver on a schema of its own in the database of `DATABASE_URL`. */
-export async function onSchema(migrated: boolean, drive: (schema: { name: string; url: string }) => Promise<Driven>): Promise<Opened> {
-  const name = await schemas.take(migrated);
-  const url = String(process.env["DATABASE_URL"]);
-  const driven = await drive({ name, url });
-  const look = async (text: string) => [...(await eyes().unsafe(`set search_path = "${name}"; ${text}`)).slice(1).flat()];
-  return opened(driven, { name, url, sql: driven.sql ?? look }, async () => {
+/** A database whose tests get a schema each, and the eyes with which they look at it. */
+export interface Database {
+  /** Its url, for who opens it. */
+  readonly url: () => string;
+  readonly take: (migrated: boolean) => Promise<string>;
+  readonly give: (name: string, migrated: boolean) => Promise<void>;
+  readonly look: (schema: string, text: string) => Promise<Record<string, unknown>[]>;
+}
+
+/** Opens a driver on a schema of its own, in the database of `DATABASE_URL` unless it is told another. */
+export async function onSchema(
+  migrated: boolean,
+  drive: (schema: { name: string; url: string }) => Promise<Driven>,
+  { url, take, give, look }: Database = daily,
+): Promise<Opened> {
+  const name = await take(migrated);
+  const driven = await drive({ name, url: url() });
+  return opened(driven, { name, url: url(), sql: driven.sql ?? ((text) => look(name, text)) }, async () => {
     await driven.end();
-    await schemas.give(name, migrated);
+    await give(name, migrated);
   });
 }
 
@@ -35,7 +46,7 @@ const ends: (() => unknown)[] = [];
 
 // At the top of the file: inside a test it would be that test's end.
 after(async () => {
-  for (const end of ends.splice(0)) await end();
+  for (const end of ends.splice(0).reverse()) await end();
 });
 
 /** Opens a connection once for all tests of this process: a new one for each takes longer than most tests. */
@@ -47,13 +58,21 @@ export function once<T>(open: () => T, close: (it: Awaited<T>) => unknown): () =
   };
 }
 
-// How the tests look at tables.
-const eyes = once(() => postgres(String(process.env["DATABASE_URL"]), { max: 2, onnotice: tell }), (sql) => sql.end({ timeout: 5 }));
+/**
+ * @param url Asked for when it is needed.
+ * @param names Gives the name of a new schema.
+ */
+export function database(url: () => string, names?: () => string): Database {
+  const eyes = once(() => postgres(url(), { max: 2, onnotice: tell }), (sql) => sql.end({ timeout: 5 }));
+  const run = async (text: string) => [...await eyes().unsafe(text)];
+  return {
+    url,
+    look: async (schema, text) => [...(await eyes().unsafe(`set search_path = ${quoted(schema)}; ${text}`)).slice(1).flat()],
+    ...schemaPool(run, (schema) => createQueue(eyes(), { schema }).migrate(), names),
+  };
+}
 
-const schemas = schemaPool(
-  async (text) => [...await eyes().unsafe(text)],
-  (schema) => createQueue(eyes(), { schema }).migrate(),
-);
+const daily = database(() => String(process.env["DATABASE_URL"]));
 
 /** What a test gets of a driver on a schema. */
 export function opened(driven: Driven, { name, url, sql }: { name: string; url: string | null; sql: Opened["sql"] }, close: () => Promise<void>): Opened {

@@ -1,3 +1,5 @@
+import { settings } from "./settings.ts";
+
 /** A driver with some of its options, as the matrix knows it. What opens it is in `open.ts`, which only tests can load. */
 export interface ConnectionEntry {
   readonly name: string;
@@ -58,6 +60,8 @@ export const connections: readonly ConnectionEntry[] = [
   sqlite("bun:sqlite, strict", onBun, { daily: true }),
   sqlite("bun:sqlite, not strict", onBun, { isOption: true }),
   sqlite("bun:sqlite, safeIntegers", onBun, { isOption: true }),
+  // What is set on the server is the same under every runtime.
+  ...settings.map(({ name }) => server(name, onNode20)),
 ];
 
 function server(name: string, runsOn: ConnectionEntry["runsOn"], flags?: Flags): ConnectionEntry {

@@ -1,0 +1,106 @@
+// One file, opened in every way that works: by two names, in threads, and for long.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { createQueue } from "../mod.ts";
+import { openSqlite } from "../src/sqlite.ts";
+import { spawnWorker } from "./support/processes.ts";
+import { temporaryFolder } from "./support/temp.ts";
+
+const COUNT = 500;
+const THREAD = new URL("./workers/thread.ts", import.meta.url).href;
+
+describe("sqlite file · sharing", () => {
+  test("two processes that know it by its path and by a link claim nothing twice", async () => {
+    const folder = temporaryFolder("sharing");
+    const [path, link, folderLink] = [join(folder, "real", "queue.db"), join(folder, "link.db"), join(folder, "linked")];
+    mkdirSync(join(folder, "real"));
+    const db = await openSqlite(path, { synchronous: "NORMAL" });
+    symlinkSync(path, link);
+    symlinkSync(join(folder, "real"), folderLink);
+    const queue = createQueue(db);
+    await queue.migrate();
+    const ids = (await queue.enqueue(Array.from({ length: COUNT * 2 }, () => ({ role: "r" })))).map(({ attemptId }) => attemptId);
+    const [signal, journals] = [join(folder, "go"), ["a", "b", "c"].map((name) => join(folder, name))];
+    journals.forEach((journal) => writeFileSync(journal, ""));
+    const workers = [path, link, join(folderLink, "queue.db")].map((address, n) =>
+      spawnWorker(new URL("./workers/drain.ts", import.meta.url), [JSON.stringify({ address, roles: ["r"], signal, journal: journals[n] })]));
+    for (const worker of workers) await worker.nextEvent("ready");
+    writeFileSync(signal, "");
+    for (const worker of workers) await worker.nextEvent("done", 60_000);
+    const done = journals.flatMap((journal) => readFileSync(journal, "utf8").split("\n").slice(0, -1));
+    assert.deepEqual(done.sort(), ids.sort());
+    db.close();
+  });
+
+  test("four threads, each with a handle of its own, one of them ended in the middle", { timeout: 120_000 }, async () => {
+    const path = join(temporaryFolder("threads"), "queue.db");
+    const db = await openSqlite(path, { synchronous: "NORMAL" });
+    const queue = createQueue(db);
+    await queue.migrate();
+    const ids = (await queue.enqueue(Array.from({ length: COUNT }, () => ({ role: "r" })))).map(({ attemptId }) => attemptId);
+    const done: string[] = [];
+    const threads = [true, false, false, false].map((hang) => thread(path, hang, done));
+    const hung = await threads[0]!.claimed;
+    await threads[0]!.worker.terminate();
+    await Promise.all(threads.slice(1).map(({ exited }) => exited));
+    assert.deepEqual(done.toSorted(), ids.filter((id) => id !== hung).sort());
+    const { requeued } = await queue.reap({ staleAfterMs: 0 });
+    assert.deepEqual(requeued.map(({ attemptId }) => attemptId), [hung]);
+    await thread(path, false, done).exited;
+    assert.deepEqual(done.toSorted(), ids.toSorted());
+    db.close();
+  });
+
+  test("the log stays small, and can be emptied while the queue is idle", async () => {
+    const path = join(temporaryFolder("log"), "queue.db");
+    const [db, other] = [await openSqlite(path, { synchronous: "NORMAL" }), await openSqlite(path, { synchronous: "NORMAL" })];
+    const queues = [db, other].map((each) => createQueue(each));
+    await queues[0]!.migrate();
+    for (let round = 0; round < 2_000; round++) {
+      await queues[round % 2]!.enqueue({ role: "r", payload: "x".repeat(200) });
+      const claim = await queues[(round + 1) % 2]!.dequeue({ roles: ["r"] });
+      assert.ok(claim.acquired);
+      await queues[round % 2]!.complete(claim);
+      if (round % 100 === 0) await queues[0]!.stats();
+    }
+    assert.ok(statSync(`${path}-wal`).size < 10_000_000);
+    assert.deepEqual(db.query("pragma wal_checkpoint(truncate)").values()[0]?.[0], 0, "nobody is in the way");
+    db.close();
+    other.close();
+  });
+
+  test("a program that is through with it ends by itself", async () => {
+    const folder = temporaryFolder("ends");
+    const program = join(folder, "main.ts");
+    const [mod, sqlite] = ["../mod.ts", "../src/sqlite.ts"].map((path) => new URL(path, import.meta.url).href);
+    writeFileSync(program, `import { createQueue } from "${mod}"; import { openSqlite } from "${sqlite}";
+      (async () => {
+        const db = await openSqlite(${JSON.stringify(join(folder, "queue.db"))});
+        const queue = createQueue(db);
+        await queue.migrate();
+        await queue.enqueue({ role: "r" });
+        const claim = await queue.dequeue({ roles: ["r"] });
+        if (claim.acquired) await queue.heartbeat(claim);
+        await queue.reap();
+        db.close();
+        console.log(JSON.stringify({ type: "done" }));
+      })();`);
+    const worker = spawnWorker(program);
+    await worker.nextEvent("done");
+    const started = performance.now();
+    assert.deepEqual(await worker.exited, { code: 0, signal: null });
+    assert.ok(performance.now() - started < 5_000);
+  });
+});
+
+function thread(path: string, hang: boolean, done: string[]) {
+  // Under Node 20 a thread does not have the loader of its process.
+  const load = `import(${JSON.stringify(import.meta.resolve("tsx/esm/api"))}).then(({ register }) => (register(), import(${JSON.stringify(THREAD)})))`;
+  const worker = new Worker(load, { eval: true, workerData: { path, hang } });
+  const claimed = new Promise<string>((resolve) => worker.on("message", ({ type, attemptId }) => type === "done" ? done.push(attemptId) : resolve(attemptId)));
+  const exited = new Promise<void>((resolve, reject) => worker.once("error", reject).once("exit", () => resolve()));
+  return { worker, claimed, exited };
+}
