@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
 import postgres from "postgres";
-import type { Open } from "../backends.ts";
+import type { Open } from "./opened.ts";
 import { createDatabase } from "../postgres_server.ts";
 import { type Database, database, onSchema, once, tell } from "./schema.ts";
 import type { Setting } from "./settings.ts";
