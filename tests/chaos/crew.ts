@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import process from "node:process";
+import { runCommand } from "../support/processes.ts";
+
+/** A place in the crew, which is filled again when the process in it ends. */
+export interface Slot {
+  readonly name: string;
+  readonly script: "worker" | "producer";
+  readonly args: object;
+  /** The network that it runs in, if not this machine's. */
+  readonly namespace?: string;
+}
+
+export interface Crew {
+  /** The names of the slots whose process runs; `script` chooses some. */
+  names(script?: Slot["script"]): string[];
+  signal(name: string, signal: NodeJS.Signals): void;
+  /** How often a process ended by itself, without a signal: it never should. */
+  readonly complaints: string[];
+  /** Leaves the slots empty whose processes end from now on. */
+  pause(): void;
+  /** Fills every empty slot. */
+  resume(): void;
+  /** SIGKILL for all, and waits until they are gone. */
+  killAll(): Promise<void>;
+}
+
+const RESTART_MS = 100;
+
+export function startCrew(slots: readonly Slot[]): Crew {
+  const running = new Map<string, { child: ChildProcess; exited: Promise<void> }>();
+  const complaints: string[] = [];
+  let paused = false;
+  process.once("exit", () => running.forEach(({ child }) => child.kill("SIGKILL")));
+  slots.forEach(fill);
+
+  function fill(slot: Slot): void {
+    const script = new URL(`./${slot.script}.ts`, import.meta.url);
+    const [program, args] = runCommand(script, [JSON.stringify(slot.args)]);
+    const command = slot.namespace === undefined ? [program, ...args] : ["ip", "netns", "exec", slot.namespace, program, ...args];
+    const child = spawn(command[0]!, command.slice(1), { stdio: ["pipe", "ignore", "pipe"], env: { ...process.env, NODE_TEST_CONTEXT: undefined } });
+    let stderr = "";
+    child.stderr?.on("data", (text) => stderr = (stderr + text).slice(-4_000));
+    child.stdin?.on("error", () => {});
+    const exited = new Promise<void>((resolve) => {
+      child.once("close", (code, signal) => {
+        running.delete(slot.name);
+        if (signal === null) complaints.push(`${slot.name} ended with code ${code}\n${stderr}`);
+        if (!paused) setTimeout(() => paused || running.has(slot.name) || fill(slot), RESTART_MS);
+        resolve();
+      });
+    });
+    running.set(slot.name, { child, exited });
+  }
+
+  return {
+    names: (script) => slots.filter((slot) => running.has(slot.name) && (script ?? slot.script) === slot.script).map(({ name }) => name),
+    signal: (name, signal) => void running.get(name)?.child.kill(signal),
+    complaints,
+    pause: () => void (paused = true),
+    resume() {
+      paused = false;
+      slots.filter(({ name }) => !running.has(name)).forEach(fill);
+    },
+    async killAll() {
+      const all = [...running.values()];
+      all.forEach(({ child }) => child.kill("SIGKILL"));
+      await Promise.all(all.map(({ exited }) => exited));
+    },
+  };
+}
