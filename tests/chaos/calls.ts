@@ -5,7 +5,11 @@ import type { Outcome } from "./journal.ts";
 export type Answer<T> = { outcome: "done"; value: T } | { outcome: Exclude<Outcome, "done">; error: string };
 
 // Longer than any fault lasts: a call that takes so long will never settle.
-const HUNG_MS = 30_000;
+const HUNG_MS = 15_000;
+
+/** What a process ends with after a call that never settled: its driver may be of no more use. */
+export const HUNG_EXIT_CODE = 75;
+export const HUNG = "HUNG";
 
 // The queue's own word that it did not do it.
 const REFUSED = ["lease_lost", "workflow_closed", "not_found"];
@@ -17,8 +21,8 @@ const NOTHING = /^(busy|schema_missing|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|CON
 /** Waits for a call and says what is known of it then. A call that never settles is one whose effect is unknown. */
 export async function settle<T>(call: Promise<T>): Promise<Answer<T>> {
   const timeout = new AbortController();
-  const hung = sleep(HUNG_MS, undefined, { signal: timeout.signal, ref: false }).then(
-    (): Answer<T> => ({ outcome: "unknown", error: "HUNG" }),
+  const hung = sleep(HUNG_MS, undefined, { signal: timeout.signal }).then(
+    (): Answer<T> => ({ outcome: "unknown", error: HUNG }),
     () => new Promise<never>(() => {}),
   );
   const answer = call.then((value): Answer<T> => ({ outcome: "done", value }), (error): Answer<T> => failed(error));

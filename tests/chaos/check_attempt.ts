@@ -18,6 +18,8 @@ const MARGIN_MS = 20;
 export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pickups: readonly number[], staleAfterMs: number, found: Findings): AttemptFacts {
   const say = (promise: Parameters<Findings["violation"]>[0], text: string) =>
     found.violation(promise, `${text}: ${JSON.stringify(row)} ${JSON.stringify(leases)} pickups ${JSON.stringify(pickups)}`);
+  // The reaper gives it another pickup only while its workflow is ACTIVE: in one that failed or is STUCK it stays.
+  const isBroken = row.status === "failed" && row.outcome === "worker-internal-error" && row.kind === "broken" && row.workflowStatus !== "ACTIVE";
   const exhausted = row.status === "failed" && row.outcome === "attempt-pickup-exhausted";
   checkTerminal();
   checkLeases();
@@ -31,9 +33,9 @@ export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pi
     const wanted = isPoison(kind) ? "failed/attempt-pickup-exhausted"
       : kind === "doomed" ? "failed/doomed"
       : kind === "flaky" && row.attemptNumber <= row.fails ? "failed/flaky" : "succeeded/done";
-    if (ended !== wanted && !exhausted) say("terminal", `an attempt ended as ${ended} instead of ${wanted}`);
+    if (ended !== wanted && !exhausted && !isBroken) say("terminal", `an attempt ended as ${ended} instead of ${wanted}`);
     if (exhausted && row.pickupCount !== MAX_PICKUPS) say("terminal", `an attempt is STUCK after ${row.pickupCount} pickups`);
-    if (kind === "broken" && row.pickupCount === 0) say("pickups", "a worker broke and no pickup was counted");
+    if (kind === "broken" && row.pickupCount === 0 && !isBroken) say("pickups", "a worker broke and no pickup was counted");
   }
 
   // Whose word was it that ended it? True when it was said and never answered.
@@ -41,7 +43,7 @@ export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pi
     found.checked("completed");
     const told = leases.flatMap((lease) => lease.ends.filter(({ outcome, how }) => outcome === "done" && how !== "release" && how !== "break").map(() => lease));
     if (told.length > 1) say("completed", `${told.length} ends of an attempt were acknowledged`);
-    if (row.status !== "succeeded" && (row.status !== "failed" || exhausted)) {
+    if (row.status !== "succeeded" && (row.status !== "failed" || exhausted) || isBroken) {
       if (told.length > 0) say("completed", "an end was acknowledged and the row does not have it");
       return false;
     }

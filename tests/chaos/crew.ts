@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { runCommand } from "../support/processes.ts";
+import { HUNG_EXIT_CODE } from "./calls.ts";
 
 /** A place in the crew, which is filled again when the process in it ends. */
 export interface Slot {
@@ -15,8 +16,10 @@ export interface Crew {
   /** The names of the slots whose process runs; `script` chooses some. */
   names(script?: Slot["script"]): string[];
   signal(name: string, signal: NodeJS.Signals): void;
-  /** How often a process ended by itself, without a signal: it never should. */
-  readonly complaints: string[];
+  /** What processes said that ended by themselves, without a signal: they never should. */
+  readonly complaints: readonly string[];
+  /** How often a driver ended its process by an error that nobody can catch. */
+  driverCrashes(): number;
   /** Leaves the slots empty whose processes end from now on. */
   pause(): void;
   /** Fills every empty slot. */
@@ -27,9 +30,13 @@ export interface Crew {
 
 const RESTART_MS = 100;
 
+// postgres.js 3.4.9 writes on a timer to a socket that is gone by then.
+const DRIVER_CRASH = /postgres\/src\/connection\.js[\s\S]*Cannot read properties of null \(reading 'write'\)/;
+
 export function startCrew(slots: readonly Slot[]): Crew {
   const running = new Map<string, { child: ChildProcess; exited: Promise<void> }>();
   const complaints: string[] = [];
+  let driverCrashes = 0;
   let paused = false;
   process.once("exit", () => running.forEach(({ child }) => child.kill("SIGKILL")));
   slots.forEach(fill);
@@ -45,7 +52,8 @@ export function startCrew(slots: readonly Slot[]): Crew {
     const exited = new Promise<void>((resolve) => {
       child.once("close", (code, signal) => {
         running.delete(slot.name);
-        if (signal === null) complaints.push(`${slot.name} ended with code ${code}\n${stderr}`);
+        if (DRIVER_CRASH.test(stderr)) driverCrashes++;
+        else if (signal === null && code !== HUNG_EXIT_CODE) complaints.push(`${slot.name} ended with code ${code}\n${stderr}`);
         if (!paused) setTimeout(() => paused || running.has(slot.name) || fill(slot), RESTART_MS);
         resolve();
       });
@@ -57,6 +65,7 @@ export function startCrew(slots: readonly Slot[]): Crew {
     names: (script) => slots.filter((slot) => running.has(slot.name) && (script ?? slot.script) === slot.script).map(({ name }) => name),
     signal: (name, signal) => void running.get(name)?.child.kill(signal),
     complaints,
+    driverCrashes: () => driverCrashes,
     pause: () => void (paused = true),
     resume() {
       paused = false;

@@ -1,7 +1,9 @@
 // What each process did, in a file of its own outside of the database: a line before each call and one after it.
-import { closeSync, createReadStream, openSync, readdirSync, writeSync } from "node:fs";
+import { createReadStream, openSync, readdirSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { createInterface } from "node:readline";
+import { HUNG, HUNG_EXIT_CODE } from "./calls.ts";
 
 /** An attempt and the fencing token of a lease on it. */
 export type Held = [attemptId: string, fencingToken: string];
@@ -32,16 +34,20 @@ export type Entry =
   | { type: "crashing" | "abandoned"; at: number; lease: Held };
 
 export interface Journal {
-  /** On disk, as far as the system is concerned, before this returns: a SIGKILL right after takes nothing away. */
+  /** On disk, as far as the system is concerned, before this returns: a SIGKILL right after takes nothing away. A hung call ends the process. */
   write(entry: Entry): void;
-  close(): void;
 }
 
 /** Opens the journal of a place in the crew; whoever had it before was killed, perhaps in the middle of a line. */
 export function openJournal(file: string): Journal {
   const handle = openSync(file, "a");
   writeSync(handle, "\n");
-  return { write: (entry) => void writeSync(handle, `${JSON.stringify(entry)}\n`), close: () => closeSync(handle) };
+  return {
+    write(entry) {
+      writeSync(handle, `${JSON.stringify(entry)}\n`);
+      if (entry.type === "answered" && entry.error === HUNG) process.exit(HUNG_EXIT_CODE);
+    },
+  };
 }
 
 /** The journals of a folder. */

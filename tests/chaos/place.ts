@@ -49,7 +49,8 @@ function openDriver({ addresses, driver, poolSize, prepare }: Extract<Place, { d
   }
   const hosts = addresses.map(({ host, port }) => `${host}:${port}`).join(",");
   return postgres(`postgres://postgres@${hosts}/postgres`, {
-    ...addresses.length > 1 && { target_session_attrs: "read-write" as const },
+    // Not "read-write": to postgres.js a standby is that as well, and it would stay there.
+    ...addresses.length > 1 && { target_session_attrs: "primary" as const },
     max: poolSize,
     prepare,
     connect_timeout: CONNECT_SECONDS,

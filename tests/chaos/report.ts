@@ -17,6 +17,7 @@ export function report(arena: Pick<Arena, "name" | "omitted">, course: Course, l
     "",
     `Calls whose effect nobody learned: ${number(ledger.unknown.length)} (${summary(ledger.unknown.map(({ error }) => error))})`,
     `Attempts ended by such a call: ${number(checked.endedUnheard)}. No poison, but taken back three times by the faults: ${number(checked.stuckByFaults)}.`,
+    ...course.driverCrashes > 0 ? [`Processes that postgres.js ended by an error that nobody can catch: ${number(course.driverCrashes)}.`] : [],
     "",
     ...checked.findings.flatMap(({ promise, checked: looks, violations }) => [
       `${violations.length === 0 ? "✓" : "✗"} ${promise}${looks > 0 ? ` (${number(looks)} looked at)` : ""}`,

@@ -1,9 +1,10 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Arena, ArenaSettings, Fault } from "./arena.ts";
 import { now } from "./clock.ts";
 import { startCrew } from "./crew.ts";
 import type { Occurrence } from "./figures.ts";
+import { journalsIn } from "./journal.ts";
 import type { Random } from "./random.ts";
 
 /** How much is done to an arena. */
@@ -17,13 +18,17 @@ export interface Plan {
 
 export interface Course {
   occurrences: Occurrence[];
+  driverCrashes: number;
 }
 
+const OPEN_ROWS = `select attempt_id, role, status, outcome, pickup_count, fencing_token, locked_by_instance, lock_heartbeat_at, created_at
+  from workflow_attempts where status in ('pending', 'scheduled', 'in_progress') or outcome = 'worker-internal-error' limit 5`;
 const POLL_MS = 250;
-const STALLED_MS = 90_000;
+const STALLED_MS = 60_000;
 const OPEN = `select (select count(*) from workflow_attempts where status = 'pending')
   + (select count(*) from workflow_attempts where status = 'scheduled') + (select count(*) from workflow_attempts where status = 'in_progress')
-  + (select count(*) from workflow_attempts where status = 'failed' and outcome = 'worker-internal-error') as remaining,
+  + (select count(*) from workflow_attempts as a join workflows as w on w.workflow_id = a.workflow_id
+     where a.status = 'failed' and a.outcome = 'worker-internal-error' and w.status = 'ACTIVE') as remaining,
   (select max(attempt_id) from workflow_attempts) as made`;
 
 /** Lets the crew work and the faults happen, until all work that was to be enqueued is done. Nobody is left at its end. */
@@ -42,7 +47,8 @@ export async function runArena(arena: Arena, settings: ArenaSettings, plan: Plan
       await fault.run(crew, random);
       occurrences.push({ name: fault.name, from, to: now() });
       crew.resume();
-      say(`${fault.name}, ${((now() - from) / 1_000).toFixed(1)} s`);
+      await worked(place + 1);
+      say(`${fault.name}; ${((now() - from) / 1_000).toFixed(1)} s until the work went on`);
     }
     allow(faults.length + 1);
     await worked(Infinity);
@@ -50,7 +56,7 @@ export async function runArena(arena: Arena, settings: ArenaSettings, plan: Plan
     crew.pause();
     await crew.killAll();
   }
-  return { occurrences };
+  return { occurrences, driverCrashes: crew.driverCrashes() };
 
   function allow(parts: number): void {
     writeFileSync(settings.allowance, String(Math.ceil(plan.attempts * Math.min(1, parts / (faults.length + 1)))));
@@ -65,12 +71,19 @@ export async function runArena(arena: Arena, settings: ArenaSettings, plan: Plan
       const text = JSON.stringify(row);
       if (crew.complaints.length > 0) throw new Error(crew.complaints.join("\n"));
       if (text !== last.text && !("error" in row!)) last = { text, at: now() };
-      if (now() - last.at > STALLED_MS && !/"remaining":"?0"?,/.test(last.text)) throw new Error(`Nothing happened for ${STALLED_MS / 1_000} s: ${last.text} ${text}`);
+      if (now() - last.at > STALLED_MS && !/"remaining":"?0"?,/.test(last.text)) throw await stalled(arena, settings, text);
       const [remaining, made] = [Number(row?.["remaining"]), Number(row?.["made"])];
       if (made - remaining >= plan.attempts * parts / (faults.length + 1)) return;
       idle = remaining === 0 ? idle + 1 : 0;
     }
   }
+}
+
+// With what a person would look at first.
+async function stalled(arena: Arena, { journals }: ArenaSettings, state: string): Promise<Error> {
+  const rows = await arena.query(OPEN_ROWS).catch((error) => [{ error: String(error) }]);
+  const tails = journalsIn(journals).map((file) => `${file}\n${readFileSync(file, "utf8").split("\n").slice(-4).join("\n")}`);
+  return new Error([`Nothing happened for ${STALLED_MS / 1_000} s: ${state}`, ...rows.map((row) => JSON.stringify(row)), ...tails].join("\n"));
 }
 
 // Each so many times, no two of a kind in a row if it can be helped.

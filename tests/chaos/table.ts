@@ -3,7 +3,7 @@ import type { Kind, Payload } from "./work.ts";
 /** A row of workflow_attempts, as far as the checker reads it. */
 export interface AttemptRow {
   id: number;
-  workflowId: number;
+  workflowStatus: string;
   role: string;
   status: string;
   outcome: string | null;
@@ -25,8 +25,9 @@ const PAGE = 20_000;
 /** All rows, by id. */
 export async function* readTable(query: Query): AsyncGenerator<AttemptRow> {
   for (let last = 0;;) {
-    const rows = await query(`select attempt_id, workflow_id, role, status, outcome, cast(payload as text) as payload, attempt_number, pickup_count,
-        fencing_token, locked_by_instance, cast(result as text) as result
+    const rows = await query(`select attempt_id, role, status, outcome, cast(payload as text) as payload, attempt_number, pickup_count,
+        fencing_token, locked_by_instance, cast(result as text) as result,
+        (select w.status from workflows as w where w.workflow_id = workflow_attempts.workflow_id) as workflow
       from workflow_attempts where attempt_id > ${last} order by attempt_id limit ${PAGE}`);
     for (const row of rows) yield toRow(row);
     if (rows.length < PAGE) return;
@@ -38,7 +39,7 @@ function toRow(row: Record<string, unknown>): AttemptRow {
   const { n, kind, fails = 0 } = JSON.parse(String(row["payload"])) as Payload;
   return {
     id: Number(row["attempt_id"]),
-    workflowId: Number(row["workflow_id"]),
+    workflowStatus: String(row["workflow"]),
     role: String(row["role"]),
     status: String(row["status"]),
     outcome: row["outcome"] as string | null,
@@ -66,7 +67,7 @@ with facts as (
 select f.workflow_id, w.status, f.stuck, f.doomed, f.is_open, f.enqueued
 from facts as f left join workflows as w on w.workflow_id = f.workflow_id
 where w.status is null
-   or w.status <> case when stuck = 1 then 'STUCK' when is_open = 1 then 'ACTIVE' when doomed = 1 then 'FAILED' else 'SUCCEEDED' end
+   or w.status <> case when stuck = 1 then 'STUCK' when doomed = 1 then 'FAILED' when is_open = 1 then 'ACTIVE' else 'SUCCEEDED' end
       -- What joins a FAILED workflow opens it again, and then it may succeed.
       and not (w.status = 'SUCCEEDED' and stuck = 0 and is_open = 0 and doomed = 1 and enqueued > 1)
 union all
