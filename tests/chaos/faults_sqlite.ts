@@ -4,6 +4,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqlite } from "../../src/sqlite.ts";
 import type { Arena, Fault } from "./arena.ts";
+import { undoAtExit } from "./at_exit.ts";
 import { faultsOfProcesses } from "./faults_processes.ts";
 import { runProgram } from "./programs.ts";
 
@@ -81,6 +82,7 @@ function readOnlyFolder(folder: string, seal: (sealed: boolean) => Promise<void>
 async function howToSeal(folder: string): Promise<((sealed: boolean) => Promise<void>) | { why: string }> {
   if (process.getuid?.() !== 0) return (sealed) => Promise.resolve(chmodSync(folder, sealed ? 0o555 : 0o755));
   const seal = async (sealed: boolean) => void await runProgram("chattr", [sealed ? "+i" : "-i", folder]);
+  undoAtExit("chattr", ["-i", folder]);
   try {
     await seal(true);
     await seal(false);

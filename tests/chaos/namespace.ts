@@ -1,4 +1,5 @@
 import process from "node:process";
+import { undoAtExit } from "./at_exit.ts";
 import { runProgram } from "./programs.ts";
 
 /** A network of its own, joined to this machine by one cable. */
@@ -15,7 +16,7 @@ export async function makeNamespace(): Promise<NetworkNamespace | { why: string 
   if (process.getuid?.() !== 0) return { why: "a network namespace takes root" };
   const id = process.pid % 10_000;
   const name = `skiplocked-${id}`;
-  const [near, far] = [`slk${id}a`, `slk${id}b`];
+  const [near, far] = [`slk${id}a`, `slk${id}b`] as const;
   const subnet = `10.213.${id % 250}`;
   const ip = (command: string) => runProgram("ip", command.split(" "));
   const remove = async () => {
@@ -23,6 +24,8 @@ export async function makeNamespace(): Promise<NetworkNamespace | { why: string 
     await ip(`link del ${near}`).catch(() => {});
     await ip(`netns del ${name}`).catch(() => {});
   };
+  undoAtExit("ip", ["link", "del", near]);
+  undoAtExit("ip", ["netns", "del", name]);
   try {
     await ip(`netns add ${name}`);
     await ip(`link add ${near} type veth peer name ${far} netns ${name}`);

@@ -11,6 +11,8 @@ import type { Place } from "./place.ts";
 import { startProxy } from "./proxy.ts";
 import { KILLER_ROLE, ROLES } from "./work.ts";
 
+const HOUR = 3_600_000;
+
 type Way = Omit<Extract<Place, { dialect: "postgres" }>, "dialect">;
 
 /** A primary and its standby, and workers that reach them by every way there is. */
@@ -28,10 +30,10 @@ export async function openPostgresArena(settings: ArenaSettings): Promise<Arena>
   const both: Way = { addresses: local(...cluster.ports), driver: "postgres.js", poolSize: 4, prepare: true };
   const throughProxy: Way = { ...both, addresses: local(proxy.port) };
   const slots: Slot[] = [
-    worker("direct", both, 20),
+    worker("direct", both, 20, HOUR),
     worker("direct one by one", both, 1),
     worker("pool of one", { ...both, poolSize: 1 }, 10),
-    worker("proxy", throughProxy, 20),
+    worker("proxy", throughProxy, 20, -HOUR),
     worker("proxy pg", { ...throughProxy, driver: "pg" }, 20),
     ...bouncer ? [worker("pgbouncer", { ...both, addresses: local(bouncer.port), prepare: false }, 20)] : [],
     ...cable && "host" in namespace
@@ -41,9 +43,9 @@ export async function openPostgresArena(settings: ArenaSettings): Promise<Arena>
     producer("producer proxy", throughProxy, 1),
   ];
 
-  function worker(via: string, way: Way, batch: number): Slot {
+  function worker(via: string, way: Way, batch: number, skewMs = 0): Slot {
     const roles = batch === 1 ? [...ROLES, KILLER_ROLE] : ROLES;
-    const args = { ...common(via, way), roles, batch, parallel: way.poolSize, reapEveryMs: settings.staleAfterMs / 3, fullSign: "" };
+    const args = { ...common(via, way), roles, batch, parallel: way.poolSize, reapEveryMs: settings.staleAfterMs / 3, skewMs, fullSign: "" };
     return { name: via, script: "worker", args };
   }
 

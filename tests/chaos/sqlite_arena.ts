@@ -4,10 +4,13 @@ import { createQueue } from "../../mod.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import type { Arena, ArenaSettings } from "./arena.ts";
+import { undoAtExit } from "./at_exit.ts";
 import type { Slot } from "./crew.ts";
 import { faultsOfFile, faultsOfFullDisk } from "./faults_sqlite.ts";
 import { runProgram } from "./programs.ts";
 import { KILLER_ROLE, ROLES } from "./work.ts";
+
+const HOUR = 3_600_000;
 
 /** One file on the disk of this machine, and the processes that share it. */
 export async function openSqliteArena(settings: ArenaSettings): Promise<Arena> {
@@ -26,19 +29,19 @@ export async function openTinyDiskArena(settings: ArenaSettings, megabytes: numb
     rmSync(folder, { recursive: true });
     return { why: `mounting a tmpfs takes root: ${(error as Error).message.split("\n")[1] ?? error}` };
   }
-  // However this process ends by itself; a second time does no harm.
+  undoAtExit("umount", ["-l", folder]);
   const unmount = () => runProgram("umount", ["-l", folder]).then(() => {}, () => {});
   return { ...fileArena("SQLite on a tiny disk", folder, settings), faults: faultsOfFullDisk(folder, settings.staleAfterMs), omitted: [], close: unmount };
 }
 
 function fileArena(name: string, folder: string, settings: ArenaSettings): Omit<Arena, "faults" | "omitted"> {
   const file = join(folder, "queue.db");
-  const slots = [worker("first", 20), worker("second", 20), worker("one by one", 1), producer(0)];
+  const slots = [worker("first", 20, HOUR), worker("second", 20, -HOUR), worker("one by one", 1), producer(0)];
 
-  function worker(via: string, batch: number): Slot {
+  function worker(via: string, batch: number, skewMs = 0): Slot {
     const roles = batch === 1 ? [...ROLES, KILLER_ROLE] : ROLES;
     const fullSign = join(settings.journals, "full");
-    return { name: via, script: "worker", args: { ...common(via), roles, batch, parallel: 2, reapEveryMs: settings.staleAfterMs / 3, fullSign } };
+    return { name: via, script: "worker", args: { ...common(via), roles, batch, parallel: 2, reapEveryMs: settings.staleAfterMs / 3, skewMs, fullSign } };
   }
 
   function producer(share: number): Slot {

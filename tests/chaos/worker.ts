@@ -9,6 +9,7 @@ import { startHeart } from "./heart.ts";
 import { openJournal } from "./journal.ts";
 import { openPlace, type Place, type Workplace } from "./place.ts";
 import { startRecord } from "./record.ts";
+import { skewClock } from "./skew.ts";
 import type { Payload } from "./work.ts";
 
 /** What a worker is told on its command line, as JSON. */
@@ -22,6 +23,8 @@ export interface WorkerArguments {
   parallel: number;
   staleAfterMs: number;
   reapEveryMs: number;
+  /** How far the clock of its machine is off. */
+  skewMs: number;
   /** While this file is there the database file may not grow. */
   fullSign: string;
 }
@@ -29,6 +32,7 @@ export interface WorkerArguments {
 const PAUSE_MS = 40;
 let limited = false;
 const args: WorkerArguments = JSON.parse(process.argv[2] ?? "");
+if (args.skewMs !== 0) skewClock(args.skewMs);
 const journal = openJournal(args.journal);
 const { queue, limitPages } = await open();
 const record = startRecord(journal);
