@@ -30,7 +30,7 @@ export interface Crew {
 
 const RESTART_MS = 100;
 
-// postgres.js 3.4.9 writes on a timer to a socket that is gone by then.
+// postgres.js 3.4.9 may write on a timer to a socket that is gone by then: issue 1154 of porsager/postgres.
 const DRIVER_CRASH = /postgres\/src\/connection\.js[\s\S]*Cannot read properties of null \(reading 'write'\)/;
 
 export function startCrew(slots: readonly Slot[]): Crew {

@@ -53,6 +53,8 @@ function openDriver({ addresses, driver, poolSize, prepare }: Extract<Place, { d
     ...addresses.length > 1 && { target_session_attrs: "primary" as const },
     max: poolSize,
     prepare,
+    // The queue reads text, and when this first query of a connection fails nobody can catch it: the process ends.
+    fetch_types: false,
     connect_timeout: CONNECT_SECONDS,
     // As often as it takes: the default waits up to 20 seconds.
     backoff: () => 0.2,

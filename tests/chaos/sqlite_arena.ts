@@ -36,7 +36,7 @@ export async function openTinyDiskArena(settings: ArenaSettings, megabytes: numb
 
 function fileArena(name: string, folder: string, settings: ArenaSettings): Omit<Arena, "faults" | "omitted"> {
   const file = join(folder, "queue.db");
-  const slots = [worker("first", 20, HOUR), worker("second", 20, -HOUR), worker("one by one", 1), producer(0)];
+  const slots = [worker("first", 20, HOUR), worker("second", 20, -HOUR), worker("one by one", 1), producer("producer", 0), producer("other producer", 1)];
 
   function worker(via: string, batch: number, skewMs = 0): Slot {
     const roles = batch === 1 ? [...ROLES, KILLER_ROLE] : ROLES;
@@ -44,8 +44,8 @@ function fileArena(name: string, folder: string, settings: ArenaSettings): Omit<
     return { name: via, script: "worker", args: { ...common(via), roles, batch, parallel: 2, reapEveryMs: settings.staleAfterMs / 3, skewMs, fullSign } };
   }
 
-  function producer(share: number): Slot {
-    return { name: "producer", script: "producer", args: { ...common("producer"), seed: settings.seed, share, of: 1, allowance: settings.allowance } };
+  function producer(via: string, share: number): Slot {
+    return { name: via, script: "producer", args: { ...common(via), seed: settings.seed, share, of: 2, allowance: settings.allowance } };
   }
 
   function common(via: string) {

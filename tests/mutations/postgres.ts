@@ -31,7 +31,7 @@ const all: Omit<Mutation, "dialect">[] = [
   { name: "dequeue gives no new fencing token", edits: [{ file: "dequeue", from: "fencing_token = a.fencing_token + 1", to: "fencing_token = a.fencing_token" }], caughtBy: suite("claiming") },
   { name: "dequeueMany gives no new fencing token", edits: [{ file: "dequeue_many", from: "fencing_token = a.fencing_token + 1", to: "fencing_token = a.fencing_token" }], caughtBy: chaos("Postgres", 2_000, "dropped") },
   { name: "release counts as a pickup", edits: [{ file: "release", from: "set status = 'pending',", to: "set status = 'pending', pickup_count = a.pickup_count + 1," }], caughtBy: chaos("Postgres", 2_000, "dropped") },
-  { name: "release leaves the fencing token", edits: [{ file: "release", from: " fencing_token = a.fencing_token + 1,", to: "" }], caughtBy: suite("fencing") },
+  { name: "release leaves the fencing token", edits: [{ file: "release", from: " fencing_token = a.fencing_token + 1,", to: "" }], caughtBy: suite("hands back unharmed") },
   {
     name: "reap by id, without a second look at the locked row",
     edits: [{ file: "reap", from: /and \(a\.status = 'in_progress'\n[\s\S]*?>= cast\(:max_pickups as integer\)\)\n/, to: "" }],
@@ -41,8 +41,8 @@ const all: Omit<Mutation, "dialect">[] = [
   { name: "reap locks no row: no FOR UPDATE", edits: [{ file: "reap", from: LOCK, to: "" }], caughtBy: races("four reapers") },
   { name: "reap does not count", edits: [{ file: "reap", from: "status = 'pending', pickup_count = a.pickup_count + 1", to: "status = 'pending', pickup_count = a.pickup_count" }], caughtBy: chaos("Postgres", 2_000, "dropped") },
   { name: "reap leaves the fencing token", edits: [{ file: "reap", from: /fencing_token = a\.fencing_token \+ 1/, to: "fencing_token = a.fencing_token" }], caughtBy: chaos("Postgres", 2_000, "SIGSTOP") },
-  { name: "reap leaves the workflow ACTIVE when an attempt is exhausted", edits: [{ file: "reap", from: "where w.status not in ('STUCK', 'CANCELLED')", to: "where false" }], caughtBy: suite("reaping") },
-  { name: "reap gives up one pickup later: >= to >", edits: [{ file: "reap", from: "counted.pickup_count >= cast", to: "counted.pickup_count > cast" }], caughtBy: suite("reaping") },
+  { name: "reap leaves the workflow ACTIVE when an attempt is exhausted", edits: [{ file: "reap", from: "where w.status not in ('STUCK', 'CANCELLED')", to: "where false" }], caughtBy: suite("is STUCK") },
+  { name: "reap gives up one pickup later: >= to >", edits: [{ file: "reap", from: "counted.pickup_count >= cast", to: "counted.pickup_count > cast" }], caughtBy: suite("is STUCK") },
   { name: "reap asks a client's clock", edits: [CLIENT_CLOCK], caughtBy: chaos("Postgres", 2_000, "SIGKILL of workers") },
   {
     name: "complete does not lock its workflow",
@@ -51,8 +51,8 @@ const all: Omit<Mutation, "dialect">[] = [
   },
   { name: "complete overlooks that it was overtaken", edits: [{ file: "complete", from: "where seen.xmin <> workflow.version", to: "where false" }], caughtBy: races("last completions") },
   { name: "fail does not lock its workflow", edits: [{ file: "fail", from: /\n  for update\n/, to: "\n" }], caughtBy: { test: "tests/faults.test.ts", pattern: "lost updates" } },
-  { name: "retry leaves the pickups", edits: [{ file: "retry", from: "pickup_count = 0, ", to: "" }], caughtBy: suite("operating") },
-  { name: "cancel leaves the fencing token", edits: [{ file: "cancel", from: " fencing_token = a.fencing_token + 1,", to: "" }], caughtBy: suite("operating|fencing|ids|model") },
+  { name: "retry leaves the pickups", edits: [{ file: "retry", from: "pickup_count = 0, ", to: "" }], caughtBy: suite("retry and cancel") },
+  { name: "cancel leaves the fencing token", edits: [{ file: "cancel", from: " fencing_token = a.fencing_token + 1,", to: "" }], caughtBy: suite("retry and cancel") },
   { name: "the server acknowledges what is not on the standby", edits: [{ file: "tests/chaos/cluster.ts", from: 'synchronous_commit: "on"', to: 'synchronous_commit: "off"' }], caughtBy: chaos("Postgres", 12_000, "immediately", "promoted") },
 ];
 
