@@ -18,7 +18,7 @@ const TIMEOUT_MS = 240_000;
 export async function runCatcher(catcher: Catcher, dialect: keyof typeof CONNECTIONS, folder: string, url: string): Promise<Caught> {
   const args = "chaos" in catcher
     ? ["scripts/chaos.ts", ...catcher.chaos]
-    : ["--test", "--test-reporter=tap", `--test-name-pattern=${catcher.pattern}`, catcher.test];
+    : ["--test", "--test-timeout=60000", "--test-reporter=tap", `--test-name-pattern=${catcher.pattern}`, catcher.test];
   const env = { DATABASE_URL: url, SKIPLOCKED_CONNECTION: CONNECTIONS[dialect] };
   const { code, output } = await execute(["--import", import.meta.resolve("tsx"), ...args], folder, env);
   const lines = output.split("\n");
