@@ -18,11 +18,11 @@ const TIMEOUT_MS = 240_000;
 export async function runCatcher(catcher: Catcher, dialect: keyof typeof CONNECTIONS, folder: string, url: string): Promise<Caught> {
   const args = "chaos" in catcher
     ? ["scripts/chaos.ts", ...catcher.chaos]
-    : ["--test", "--test-timeout=60000", "--test-reporter=tap", `--test-name-pattern=${catcher.pattern}`, catcher.test];
+    : ["--test", "--test-timeout=90000", "--test-force-exit", "--test-reporter=tap", `--test-name-pattern=${catcher.pattern}`, catcher.test];
   const env = { DATABASE_URL: url, SKIPLOCKED_CONNECTION: CONNECTIONS[dialect] };
   const { code, output } = await execute(["--import", import.meta.resolve("tsx"), ...args], folder, env);
   const lines = output.split("\n");
-  const broken = lines.find((line) => "chaos" in catcher ? /^(✗|== .*Error)/.test(line) : /^ +not ok/.test(line))?.trim();
+  const broken = lines.find((line) => "chaos" in catcher ? /^(✗|== .*Error)/.test(line) : /^ *not ok/.test(line))?.trim();
   const held = "chaos" in catcher
     ? lines.filter((line) => line.startsWith("✓")).length
     : Number(/^# pass (\d+)$/m.exec(output)?.[1] ?? 0);
