@@ -75,10 +75,10 @@ logfile = ${join(folder, "pgbouncer.log")}
 `);
   if (user) for (const each of [folder, file, join(folder, "users.txt")]) chownSync(each, user.uid, user.gid);
   let child = await begin();
+  process.once("exit", () => child.kill("SIGKILL"));
 
   async function begin(): Promise<ChildProcess> {
     const started = spawn(path, ["-q", file], { ...user, cwd: folder, stdio: "ignore", env: { ...process.env, ...libraries && { LD_LIBRARY_PATH: libraries } } });
-    process.once("exit", () => started.kill("SIGKILL"));
     while (!await answers(port)) {
       if (started.exitCode !== null) throw new Error(`pgbouncer ended with code ${started.exitCode}`);
       await sleep(50);
