@@ -53,7 +53,7 @@ const all: Omit<Mutation, "dialect">[] = [
   { name: "fail does not lock its workflow", edits: [{ file: "fail", from: /\n  for update\n/, to: "\n" }], caughtBy: { test: "tests/faults.test.ts", pattern: "lost updates" } },
   { name: "retry leaves the pickups", edits: [{ file: "retry", from: "pickup_count = 0, ", to: "" }], caughtBy: suite("retry and cancel") },
   { name: "cancel leaves the fencing token", edits: [{ file: "cancel", from: " fencing_token = a.fencing_token + 1,", to: "" }], caughtBy: suite("retry and cancel") },
-  { name: "the server acknowledges what is not on the standby", edits: [{ file: "tests/chaos/cluster.ts", from: 'synchronous_commit: "on"', to: 'synchronous_commit: "off"' }], caughtBy: chaos("Postgres", 12_000, "immediately", "promoted") },
+  { name: "the server acknowledges what is not on the standby", edits: [{ file: "tests/chaos/cluster.ts", from: 'synchronous_commit: "on"', to: 'synchronous_commit: "off"' }], caughtBy: chaos("Postgres", 6_000, "immediately", "promoted") },
 ];
 
 export const postgresMutations: readonly Mutation[] = all.map((mutation) => ({ ...mutation, dialect: "postgres" }));
