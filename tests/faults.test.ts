@@ -145,6 +145,18 @@ for (const backend of mainBackends.filter(({ dialect }) => dialect === "postgres
       assert.deepEqual(await opened.sql("select status from workflows"), [{ status: "FAILED" }]);
     });
 
+    test("reap() leaves what a transaction holds for the next round, and does not wait for it", async () => {
+      const { opened, queue, first, second } = await finished();
+      for (const { attemptId } of [first, second]) await opened.age(attemptId, 3_600_000);
+      await opened.transaction(async (tx) => {
+        await queue.using(tx).release(first);
+        const waited = new Promise<never>((_, reject) => setTimeout(reject, 10_000, new Error("reap() waited")).unref());
+        const { requeued } = await Promise.race([queue.reap(), waited]);
+        assert.deepEqual(requeued.map(({ attemptId }) => attemptId), [second.attemptId]);
+      });
+      assert.deepEqual(await queue.reap(), { requeued: [], stuck: [] });
+    });
+
     test("a reserved connection is refused, which cannot tell whether a transaction is open", async () => {
       const opened = await backend.open();
       const reserved = await (opened.connection as postgres.Sql).reserve();

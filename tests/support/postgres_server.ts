@@ -122,7 +122,8 @@ function settingsFile(port: number, more: PostgresOptions["settings"]): string {
   return Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`).join("");
 }
 
-async function freePort(): Promise<number> {
+/** A port that nobody listened on a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -12,9 +12,12 @@ start() {
     "$bin/pg_ctl" -D "$data" -l "$log" -w -t 60 start
 }
 
+# A standby of the server has its data beside it, in data-2.
 stop() {
-  "$bin/pg_ctl" -D "$data" -m fast -w -t 10 stop ||
-    "$bin/pg_ctl" -D "$data" -m immediate -w -t 10 stop
+  for each in "$data" "$data"-*; do
+    "$bin/pg_ctl" -D "$each" -m fast -w -t 10 stop ||
+      "$bin/pg_ctl" -D "$each" -m immediate -w -t 10 stop
+  done
 }
 
 touch "$log"

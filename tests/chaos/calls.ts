@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Outcome } from "./journal.ts";
+
+/** What came of a call: its answer, or what is known of its effect. */
+export type Answer<T> = { outcome: "done"; value: T } | { outcome: Exclude<Outcome, "done">; error: string };
+
+// Longer than any fault lasts: a call that takes so long will never settle.
+const HUNG_MS = 15_000;
+
+/** What a process ends with after a call that never settled: its driver may be of no more use. */
+export const HUNG_EXIT_CODE = 75;
+export const HUNG = "HUNG";
+
+// The queue's own word that it did not do it.
+const REFUSED = ["lease_lost", "workflow_closed", "not_found"];
+
+// The statement did not begin, or was rolled back, for certain: no connection, a server that starts or stops or may not
+// write, a locked or full or read-only file.
+const NOTHING = /^(busy|schema_missing|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|57P03|53300|25006|40001|SQLITE_(BUSY|FULL|CANTOPEN|READONLY).*)$/;
+
+/** Waits for a call and says what is known of it then. A call that never settles is one whose effect is unknown. */
+export async function settle<T>(call: Promise<T>): Promise<Answer<T>> {
+  const timeout = new AbortController();
+  const hung = sleep(HUNG_MS, undefined, { signal: timeout.signal }).then(
+    (): Answer<T> => ({ outcome: "unknown", error: HUNG }),
+    () => new Promise<never>(() => {}),
+  );
+  const answer = call.then((value): Answer<T> => ({ outcome: "done", value }), (error): Answer<T> => failed(error));
+  return await Promise.race([answer, hung]).finally(() => timeout.abort());
+}
+
+function failed<T>(error: unknown): Answer<T> {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const text = typeof code === "string" && code !== "" ? code : String(message);
+  if (REFUSED.includes(text)) return { outcome: "refused", error: text };
+  return { outcome: NOTHING.test(text) ? "nothing" : "unknown", error: text };
+}
