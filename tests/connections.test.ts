@@ -1,9 +1,12 @@
 // What a driver's own shape asks for, beyond the suite that every connection passes.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import { after, before, describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 import postgres from "postgres";
@@ -12,18 +15,19 @@ import * as sql from "../src/sql.gen.ts";
 import { openSqlite } from "../src/sqlite.ts";
 import { acquired, failure } from "./conformance/support.ts";
 import { stallingProxy } from "./support/stalling_proxy.ts";
+import { temporaryFolder } from "./support/temp.ts";
 import { atEnd, test } from "./support/testing.ts";
 
-const URL = process.env["DATABASE_URL"];
+const ADDRESS = process.env["DATABASE_URL"];
 const ROLE = "builder";
 const ROLLBACK = new Error("rolled back on purpose");
 
-describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_URL" }, () => {
+describe("connections of Postgres", { skip: ADDRESS === undefined && "no DATABASE_URL" }, () => {
   const schema = `test_${randomUUID()}`;
-  const pool = new pg.Pool({ connectionString: String(URL), max: 3 });
+  const pool = new pg.Pool({ connectionString: String(ADDRESS), max: 3 });
   const count = async () => (await pool.query(`select 1 from "${schema}".workflow_attempts`)).rowCount;
   const connect = async () => {
-    const client = new pg.Client({ connectionString: String(URL) });
+    const client = new pg.Client({ connectionString: String(ADDRESS) });
     await client.connect();
     atEnd(() => client.end().catch(() => {}));
     return client;
@@ -125,7 +129,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
   });
 
   test("a connection of a pool that is lost in a transaction fails the call only", async () => {
-    const lone = new pg.Pool({ connectionString: String(URL), max: 1 });
+    const lone = new pg.Pool({ connectionString: String(ADDRESS), max: 1 });
     atEnd(() => lone.end());
     lone.on("error", () => {});
     const queue = createQueue(lone, { schema });
@@ -143,7 +147,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
   });
 
   test("a begin that comes too late leaves no transaction open behind the caller's back", async () => {
-    const stalled = await stallingProxy(new globalThis.URL(String(URL)), /begin isolation/);
+    const stalled = await stallingProxy(new URL(String(ADDRESS)), /begin isolation/);
     atEnd(stalled.close);
     const [lone, client] = [new pg.Pool({ connectionString: stalled.url, max: 1, query_timeout: 300 }), new pg.Client({ connectionString: stalled.url, query_timeout: 300 })];
     lone.on("error", () => {});
@@ -166,8 +170,12 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
 
   test("two copies of the package on one client of pg keep out of each other's transactions", async () => {
     const client = await connect();
-    const other = await import(`../src/queue.ts?copy=${randomUUID()}`).catch(() => undefined) as typeof import("../src/queue.ts") | undefined;
-    const copies = [createQueue(client, { schema }), (other?.createQueue ?? createQueue)(client, { schema })] as const;
+    const folder = temporaryFolder("copy");
+    cpSync(new URL("../src/", import.meta.url), folder, { recursive: true });
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    const other: typeof import("../src/queue.ts") = await import(pathToFileURL(join(folder, "queue.ts")).href);
+    assert.notEqual(other.createQueue, createQueue);
+    const copies = [createQueue(client, { schema }), other.createQueue(client, { schema })] as const;
     const rows = Number(await count());
     for (let n = 0; n < 20; n++) {
       const list = [{ role: ROLE, key: "k1", workflowId: 4711 }, { role: ROLE, key: "k2", workflowId: 4711 }];
@@ -177,7 +185,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
   });
 
   test("migrations at once in one transaction leave its search_path as it was", async () => {
-    const sql = postgres(String(URL), { max: 1, onnotice: () => {} });
+    const sql = postgres(String(ADDRESS), { max: 1, onnotice: () => {} });
     atEnd(() => sql.end());
     const other = `test_${randomUUID()}`;
     await assert.rejects(
@@ -211,7 +219,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
     await assert.rejects(queue.using(nothing as unknown as Connection).enqueue({ role: ROLE }), failure("unsupported_connection", "rows"));
     await client.query("rollback");
     assert.equal(await count(), rows);
-    const sql = postgres(String(URL));
+    const sql = postgres(String(ADDRESS));
     const reserved = await sql.reserve();
     assert.throws(() => createQueue(reserved as unknown as Connection, { schema }), failure("unsupported_connection", "reserved"));
     await reserved.unsafe("begin");
@@ -241,7 +249,7 @@ describe("connections of Postgres", { skip: URL === undefined && "no DATABASE_UR
 
   test("a queue on one driver works with the transactions of another", async () => {
     const queue: Queue = createQueue(pool, { schema });
-    const sql = postgres(String(URL), { max: 1 });
+    const sql = postgres(String(ADDRESS), { max: 1 });
     atEnd(() => sql.end());
     const rows = Number(await count());
     await sql.begin((transaction) => queue.using(transaction).enqueue({ role: ROLE }));

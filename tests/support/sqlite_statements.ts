@@ -17,7 +17,7 @@ export function testStatements(open: (options?: OpenSqliteOptions) => Promise<Da
   describe("values", () => {
     it("come back as they were bound", () => {
       const value = fc.oneof(
-        fc.string({ unit: "binary" }),
+        fc.string({ unit: "binary" }).filter((text) => !text.includes("\0")),
         fc.maxSafeInteger(),
         fc.double({ noNaN: true }),
         fc.uint8Array({ maxLength: 50 }),
@@ -28,6 +28,14 @@ export function testStatements(open: (options?: OpenSqliteOptions) => Promise<Da
         db.query("insert into t (v) values (:v)").run({ v });
         assert.deepEqual(db.query("select v from t").get(), { v });
       }));
+    });
+
+    it("of text with a NUL are stored whole, and read whole or up to it", () => {
+      for (const text of ["\0", "a\0", "\0b", "a\0b"]) {
+        const { v, hex } = db.query("select ?1 as v, hex(?1) as hex").get(text) as { v: string; hex: string };
+        assert.equal(hex, Buffer.from(text).toString("hex").toUpperCase());
+        assert.ok(v === text || v === text.slice(0, text.indexOf("\0")), JSON.stringify(v));
+      }
     });
 
     it("of 64 bits come back with safeIntegers", () => {
