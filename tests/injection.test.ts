@@ -47,13 +47,11 @@ describe("injection", () => {
       await eyes.end();
     });
     const seen = new Set<string>();
-    const recorder = {
-      connect: () => Promise.resolve(),
-      query: (given: string | { text: string }) => (seen.add(typeof given === "string" ? given : given.text), client.query(given as string)),
-    };
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+    const record = (given: string | { text: string }, ...rest: unknown[]) => (seen.add(typeof given === "string" ? given : given.text), query(given, ...rest));
+    client.query = record as unknown as typeof client.query;
     const rows = async (text: string) => [...(await eyes.unsafe(`set search_path = ${quoted}; ${text}`)).slice(1).flat()] as Row[];
-    const connection = recorder as unknown as Connection;
-    await compare(() => ({ connection, seen, rows, schema, migrate: createQueue(connection, { schema }).migrate }));
+    await compare(() => ({ connection: client, seen, rows, schema, migrate: createQueue(client, { schema }).migrate }));
   });
 });
 
