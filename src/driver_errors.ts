@@ -39,10 +39,10 @@ export function isSerializationFailure(error: unknown): boolean {
   return sqlState(error) === SERIALIZATION_FAILURE;
 }
 
-// An id that the older program's attempts had first, or a key that was taken while the statement ran: gone the next time.
+// An id that another program's rows had first, or a key that was taken while the statement ran: gone the next time.
 function isOurs(error: unknown): boolean {
   const { constraint_name, constraint } = error as { constraint_name?: unknown; constraint?: unknown };
-  return ["workflows_pkey", "workflow_attempts_key"].includes(String(constraint_name ?? constraint));
+  return ["workflows_pkey", "workflow_attempts_pkey", "workflow_attempts_key"].includes(String(constraint_name ?? constraint));
 }
 
 /** Says in our words what the caller can mend; every other error passes through as it is. */

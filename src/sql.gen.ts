@@ -659,8 +659,14 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
                 greatest(named.highest, pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))))
   from (select greatest((select pg_catalog.max(workflow_id) from "@schema".workflow_attempts where workflow_id < 4611686018427387904),
                         (select pg_catalog.max(workflow_id) from "@schema".workflows where workflow_id < 4611686018427387904)) as highest) as named
-  where named.highest > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0)
-    and pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'update')
+  where case when pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'update')
+          then named.highest > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0) end
+  union all
+  select pg_catalog.setval(own.sequence, greatest(named.highest, pg_catalog.pg_sequence_last_value(own.sequence)))
+  from (select cast(pg_catalog.pg_get_serial_sequence(cast(cast(E'"@schema-literal".workflow_attempts' as pg_catalog.regclass) as pg_catalog.text), 'attempt_id') as pg_catalog.regclass) as sequence) as own,
+       (select pg_catalog.max(attempt_id) as highest from "@schema".workflow_attempts where attempt_id < 4611686018427387904) as named
+  where case when pg_catalog.has_sequence_privilege(own.sequence, 'update')
+          then named.highest > coalesce(pg_catalog.pg_sequence_last_value(own.sequence), 0) end
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, pg_catalog.nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))) as home
   from (select * from judged order by position) as judged
@@ -700,7 +706,9 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
 )
 select cast(coalesce(home, pg_catalog.max(home) over same_key, holder_home) as pg_catalog.text) as workflow_id,
        cast(coalesce(attempt_id, pg_catalog.max(attempt_id) over same_key, holder_id) as pg_catalog.text) as attempt_id,
-       cast(created as pg_catalog.text) as created, refusal
+       cast(created as pg_catalog.text) as created,
+       case when (select pg_catalog.count(*) from placed where created) <> (select pg_catalog.cardinality(attempts) from ids) then 'dropped'
+         else refusal end as refusal
 from placed
 window same_key as (partition by key)
 order by position`,
@@ -817,7 +825,8 @@ order by position`,
   from known
 )
 select cast(a.workflow_id as text) as workflow_id, cast(placed.attempt_id as text) as attempt_id, placed.created,
-       case when placed.workflow_id is null then null
+       case when (select count(*) from placed where created) <> changes() then 'dropped'
+            when placed.workflow_id is null then null
             when w.workflow_id is null then 'not_found'
             when not placed.created and w.status in ('STUCK', 'CANCELLED') then 'workflow_closed' end as refusal
 from placed left join workflow_attempts as a on a.attempt_id = placed.attempt_id
@@ -1028,7 +1037,7 @@ export interface PruneRow {
 /**
  * Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
  * their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
- * scheduled or in progress. The rows add up to the numbers deleted.
+ * scheduled or in progress, ended later, or made it STUCK: whoever may only mark workflows has nothing deleted that way. The rows add up to the numbers deleted.
  */
 export const prune: Query<PruneParams, PruneRow> = {
   name: "prune",
@@ -1044,7 +1053,9 @@ export const prune: Query<PruneParams, PruneRow> = {
   where w.created_at <= s.limit_at and w.updated_at <= s.limit_at and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
     and not exists (
       select from "@schema".workflow_attempts as a
-      where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
+      where a.workflow_id = w.workflow_id
+        and (a.status in ('pending', 'scheduled', 'in_progress') or a.finished_at > s.limit_at
+             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
   order by w.created_at, w.workflow_id
   limit cast(cast($2 as pg_catalog.text) as bigint)
   for update of w skip locked
@@ -1069,7 +1080,10 @@ where workflow_id in (
       and round((julianday('now') - julianday(w.updated_at || ' ')) * 86400000) >= cast(:older_than_ms as integer)
       and not exists (
         select 1 from workflow_attempts as a
-        where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
+        where a.workflow_id = w.workflow_id
+          and (a.status in ('pending', 'scheduled', 'in_progress')
+               or round((julianday('now') - julianday(a.finished_at || ' ')) * 86400000) < cast(:older_than_ms as integer)
+               or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     order by w.created_at, w.workflow_id
     limit coalesce(cast(:max_pruned as integer), -1))
   and (attempt_id < (select max(attempt_id) from workflow_attempts)
@@ -1091,7 +1105,10 @@ where workflow_id in (
     and round((julianday('now') - julianday(w.updated_at || ' ')) * 86400000) >= cast(:older_than_ms as integer)
     and not exists (
       select 1 from workflow_attempts as a
-      where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
+      where a.workflow_id = w.workflow_id
+        and (a.status in ('pending', 'scheduled', 'in_progress')
+             or round((julianday('now') - julianday(a.finished_at || ' ')) * 86400000) < cast(:older_than_ms as integer)
+             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     and not exists (select 1 from workflow_attempts as a where a.workflow_id = w.workflow_id)
   order by w.created_at, w.workflow_id
   limit coalesce(cast(:max_pruned as integer), -1))`,
@@ -1158,12 +1175,12 @@ export const reap: Query<ReapParams, ReapRow> = {
 ), promoted as (
   update "@schema".workflow_attempts as a set status = 'pending' where a.attempt_id = any (array(select attempt_id from due))
 ), silent as materialized (
-  select a.attempt_id, a.workflow_id, a.pickup_count + 1 as pickup_count
+  select a.attempt_id, a.workflow_id, least(a.pickup_count, 2147483646) + 1 as pickup_count
   from "@schema".workflow_attempts as a
   where a.status = 'in_progress'
     and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
   union all
-  select a.attempt_id, a.workflow_id, a.pickup_count + 1
+  select a.attempt_id, a.workflow_id, least(a.pickup_count, 2147483646) + 1
   from "@schema".workflow_attempts as a left join "@schema".workflows as w on w.workflow_id = a.workflow_id
   where a.outcome = 'worker-internal-error' and a.status = 'failed' and coalesce(w.status, 'ACTIVE') = 'ACTIVE'
   union all
@@ -1181,7 +1198,7 @@ export const reap: Query<ReapParams, ReapRow> = {
   select a.attempt_id, a.workflow_id, a.role, a.locked_by_instance, counted.pickup_count,
          counted.pickup_count >= cast(cast($3 as pg_catalog.text) as integer) as stuck
   from "@schema".workflow_attempts as a
-  cross join lateral (select a.pickup_count + cast(a.status <> 'pending' as integer) as pickup_count) as counted
+  cross join lateral (select least(a.pickup_count, 2147483646) + cast(a.status <> 'pending' as integer) as pickup_count) as counted
   where a.attempt_id = any (array(select attempt_id from silent))
     and (a.status = 'in_progress'
            and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
@@ -1201,13 +1218,14 @@ export const reap: Query<ReapParams, ReapRow> = {
   where a.attempt_id = any (array(select attempt_id from taken where not stuck))
 ), exhausted as (
   update "@schema".workflow_attempts as a
-  set status = 'failed', pickup_count = a.pickup_count + cast(a.status <> 'pending' as integer),
+  set status = 'failed', pickup_count = least(a.pickup_count, 2147483646) + cast(a.status <> 'pending' as integer),
       fencing_token = a.fencing_token + 1, outcome = 'attempt-pickup-exhausted', result = null,
       finished_at = pg_catalog.clock_timestamp()
   where a.attempt_id = any (array(select attempt_id from taken where stuck))
 ), closed as (
   insert into "@schema".workflows as w (workflow_id, status, stuck_reason)
-  select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id
+  select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck and workflow_id is not null
+  order by workflow_id
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = pg_catalog.clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')
@@ -1272,7 +1290,7 @@ returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as w
       text: `insert into workflows (workflow_id, status, stuck_reason)
 select distinct a.workflow_id, 'STUCK', 'attempt-pickup-exhausted'
 from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
-where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed'
+where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 9223372036854775807
   and coalesce(w.status, 'ACTIVE') not in ('STUCK', 'CANCELLED')
 on conflict (workflow_id) do update
 set status = excluded.status, stuck_reason = excluded.stuck_reason,
@@ -1512,9 +1530,9 @@ export const stats: Query<StatsParams, StatsRow> = {
          pg_catalog.count(*) filter (where status = 'in_progress') as in_progress,
          pg_catalog.count(*) filter (where status = 'succeeded') as succeeded,
          pg_catalog.count(*) filter (where status = 'failed') as failed,
-         pg_catalog.min(created_at) filter (where status = 'pending') as pending_since,
+         pg_catalog.min(created_at) filter (where status = 'pending' and pg_catalog.isfinite(created_at)) as pending_since,
          pg_catalog.min(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))
-           filter (where status = 'in_progress') as silent_since
+           filter (where status = 'in_progress' and pg_catalog.isfinite(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))) as silent_since
   from "@schema".workflow_attempts
   group by role
 )

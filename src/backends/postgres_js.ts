@@ -54,13 +54,19 @@ export function postgresJs(sql: PostgresJs): PostgresConnection {
 // What postgres.js says when the connection is gone, and what its socket says.
 const LOST = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|E[A-Z]{4,})$/;
 
+// The server's own errors have a severity, and may have any SQLSTATE: a trigger can raise EPERM.
+function isLost(error: unknown): boolean {
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  return severity === undefined && LOST.test(String(code));
+}
+
 function begin<T>(pool: PostgresJsPool, work: (inside: PostgresSession) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const inside = async (transaction: PostgresJs) => {
       try {
         return await work(session(transaction));
       } catch (error) {
-        if (!LOST.test(String((error as { code?: unknown }).code))) throw error;
+        if (!isLost(error)) throw error;
         // Told so, postgres.js 3.4 would send "rollback" to a socket that is no more, which ends the process: it is never told.
         reject(error);
         return await new Promise<never>(() => {});

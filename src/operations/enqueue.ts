@@ -8,9 +8,9 @@ const ACTION = "enqueue";
 
 /** Enqueues a list of work, all or none; see `enqueue.sql`. */
 export function enqueueAll(backend: Backend, given: readonly NewWork[]): Promise<Enqueued[]> {
-  // Array.from sees the holes of a list, map does not.
-  const list = Array.from(given);
-  const texts = list.map((item) => encodeWork(ACTION, [item], true));
+  // Array.from sees the holes of a list, map does not. Copies: what the caller changes while we wait changes nothing here.
+  const list = Array.from(given, (item) => ({ ...item }));
+  const texts = Array.from(given, (item) => encodeWork(ACTION, [item], true));
   if (texts.length === 0) return Promise.resolve([]);
   // Several with keys may need a second statement, and then both must be one transaction.
   return texts.length > 1 && hasKeys(list)
@@ -18,7 +18,10 @@ export function enqueueAll(backend: Backend, given: readonly NewWork[]): Promise
     : attempt(backend, list, texts);
 }
 
-async function attempt(backend: Backend, list: readonly NewWork[], texts: readonly string[]): Promise<Enqueued[]> {
+// Whoever has a key first gives it back in the meantime: once is rare, so often is a trigger.
+const MAX_ROUNDS = 10;
+
+async function attempt(backend: Backend, list: readonly NewWork[], texts: readonly string[], round = 1): Promise<Enqueued[]> {
   const rows = await backend.run(sql.enqueue, { work: `[${texts.map((text) => text.slice(1, -1)).join(",")}]` });
   rows.forEach((row, place) => refuse(row.refusal, list[place]));
   const done: Enqueued[] = [];
@@ -26,21 +29,28 @@ async function attempt(backend: Backend, list: readonly NewWork[], texts: readon
     done.push(
       workflow_id !== null && attempt_id !== null
         ? { workflowId: workflow_id, attemptId: attempt_id, created }
-        : await outrun(backend, list[place] as NewWork, texts[place] as string),
+        : await outrun(backend, list[place] as NewWork, texts[place] as string, round),
     );
   }
   return done;
 }
 
 // Another transaction had the key first, which the statement could not see yet. Now it can be seen, or it is gone already.
-async function outrun(backend: Backend, item: NewWork, text: string): Promise<Enqueued> {
-  const [winner] = await backend.run(sql.attemptByKey, { key: String(item.key) });
+async function outrun(backend: Backend, item: NewWork, text: string, round: number): Promise<Enqueued> {
+  if (typeof item.key !== "string" || round === MAX_ROUNDS) throw dropped();
+  const [winner] = await backend.run(sql.attemptByKey, { key: item.key });
   if (winner !== undefined) return { workflowId: winner.workflow_id, attemptId: winner.attempt_id, created: false };
-  const [mine] = await attempt(backend, [item], [text]);
+  const [mine] = await attempt(backend, [item], [text], round + 1);
   return mine as Enqueued;
 }
 
+function dropped(): SkiplockedError {
+  const message = "Cannot enqueue: rows of workflow_attempts were dropped without an error, by a trigger or a rule on it; if it was a list, others of it may be there";
+  return new SkiplockedError("schema_conflict", message);
+}
+
 function refuse(refusal: string | null, item: NewWork | undefined): void {
+  if (refusal === "dropped") throw dropped();
   if (refusal === "not_found") {
     throw new SkiplockedError("not_found", `Cannot enqueue to workflow ${item?.workflowId}: there is none, nothing was enqueued`);
   }

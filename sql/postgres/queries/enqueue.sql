@@ -7,7 +7,7 @@
 -- still open under the same key is returned instead (created is false), also one earlier in the same list.
 --
 -- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was
--- written. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
+-- written; or dropped: a trigger let some rows vanish. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
 -- first with the key and committed after this statement began to look; ask attempt_by_key, and if that finds none,
 -- run this again.
 --
@@ -18,9 +18,9 @@
 -- row:   refusal         text?
 --
 -- In this dialect: ids come from the sequences in the order of the list, so the rows made are matched with their
--- items by rank. A number that another program's rows have already is not given to a new workflow (unless it is beyond
--- 2^62: that far the sequence will not come), provided that the user may set the sequence: if not, it goes on from
--- where it is, so that nobody's rows can stop him. No two lists are joined: how long they are is not known when the
+-- items by rank. A number that another program's rows have already is not given to new ones (unless it is beyond
+-- 2^62: that far the sequences will not come), provided that the user may set the sequences: if not, they go on from
+-- where they are, so that nobody's rows can stop him. No two lists are joined: how long they are is not known when the
 -- plan is made, and a nested loop over 20,000 items took 80 s where this takes half a second.
 with work as materialized (
   select listed.*, stamp.now, holder.attempt_id as holder_id, holder.workflow_id as holder_home,
@@ -56,8 +56,14 @@ with work as materialized (
                 greatest(named.highest, pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass))))
   from (select greatest((select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904),
                         (select max(workflow_id) from workflows where workflow_id < 4611686018427387904)) as highest) as named
-  where named.highest > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0)
-    and has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'update')
+  where case when has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'update')
+          then named.highest > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0) end
+  union all
+  select setval(own.sequence, greatest(named.highest, pg_sequence_last_value(own.sequence)))
+  from (select cast(pg_get_serial_sequence(cast(cast('workflow_attempts' as regclass) as text), 'attempt_id') as regclass) as sequence) as own,
+       (select max(attempt_id) as highest from workflow_attempts where attempt_id < 4611686018427387904) as named
+  where case when has_sequence_privilege(own.sequence, 'update')
+          then named.highest > coalesce(pg_sequence_last_value(own.sequence), 0) end
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast('workflows_workflow_id_seq' as regclass))) as home
   from (select * from judged order by position) as judged
@@ -97,7 +103,9 @@ with work as materialized (
 )
 select cast(coalesce(home, max(home) over same_key, holder_home) as text) as workflow_id,
        cast(coalesce(attempt_id, max(attempt_id) over same_key, holder_id) as text) as attempt_id,
-       cast(created as text) as created, refusal
+       cast(created as text) as created,
+       case when (select count(*) from placed where created) <> (select cardinality(attempts) from ids) then 'dropped'
+         else refusal end as refusal
 from placed
 window same_key as (partition by key)
 order by position;

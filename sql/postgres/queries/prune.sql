@@ -2,7 +2,7 @@
 --
 -- Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
 -- their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
--- scheduled or in progress. The rows add up to the numbers deleted.
+-- scheduled or in progress, ended later, or made it STUCK: whoever may only mark workflows has nothing deleted that way. The rows add up to the numbers deleted.
 --
 -- param: older_than_ms   ms
 -- param: max_pruned      int?    how many workflows at the most; null: all
@@ -17,7 +17,9 @@ with old as materialized (
   where w.created_at <= s.limit_at and w.updated_at <= s.limit_at and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
     and not exists (
       select from workflow_attempts as a
-      where a.workflow_id = w.workflow_id and a.status in ('pending', 'scheduled', 'in_progress'))
+      where a.workflow_id = w.workflow_id
+        and (a.status in ('pending', 'scheduled', 'in_progress') or a.finished_at > s.limit_at
+             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
   order by w.created_at, w.workflow_id
   limit cast(:max_pruned as bigint)
   for update of w skip locked

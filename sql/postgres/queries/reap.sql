@@ -37,12 +37,12 @@ with stamp as materialized (
 ), promoted as (
   update workflow_attempts as a set status = 'pending' where a.attempt_id = any (array(select attempt_id from due))
 ), silent as materialized (
-  select a.attempt_id, a.workflow_id, a.pickup_count + 1 as pickup_count
+  select a.attempt_id, a.workflow_id, least(a.pickup_count, 2147483646) + 1 as pickup_count
   from workflow_attempts as a
   where a.status = 'in_progress'
     and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
   union all
-  select a.attempt_id, a.workflow_id, a.pickup_count + 1
+  select a.attempt_id, a.workflow_id, least(a.pickup_count, 2147483646) + 1
   from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
   where a.outcome = 'worker-internal-error' and a.status = 'failed' and coalesce(w.status, 'ACTIVE') = 'ACTIVE'
   union all
@@ -60,7 +60,7 @@ with stamp as materialized (
   select a.attempt_id, a.workflow_id, a.role, a.locked_by_instance, counted.pickup_count,
          counted.pickup_count >= cast(:max_pickups as integer) as stuck
   from workflow_attempts as a
-  cross join lateral (select a.pickup_count + cast(a.status <> 'pending' as integer) as pickup_count) as counted
+  cross join lateral (select least(a.pickup_count, 2147483646) + cast(a.status <> 'pending' as integer) as pickup_count) as counted
   where a.attempt_id = any (array(select attempt_id from silent))
     and (a.status = 'in_progress'
            and coalesce(a.lock_heartbeat_at, a.locked_at, a.started_at, a.created_at) < (select limit_at from stamp)
@@ -80,13 +80,14 @@ with stamp as materialized (
   where a.attempt_id = any (array(select attempt_id from taken where not stuck))
 ), exhausted as (
   update workflow_attempts as a
-  set status = 'failed', pickup_count = a.pickup_count + cast(a.status <> 'pending' as integer),
+  set status = 'failed', pickup_count = least(a.pickup_count, 2147483646) + cast(a.status <> 'pending' as integer),
       fencing_token = a.fencing_token + 1, outcome = 'attempt-pickup-exhausted', result = null,
       finished_at = clock_timestamp()
   where a.attempt_id = any (array(select attempt_id from taken where stuck))
 ), closed as (
   insert into workflows as w (workflow_id, status, stuck_reason)
-  select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck order by workflow_id
+  select distinct workflow_id, 'STUCK', 'attempt-pickup-exhausted' from taken where stuck and workflow_id is not null
+  order by workflow_id
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')

@@ -23,9 +23,9 @@ with stamp as materialized (
          count(*) filter (where status = 'in_progress') as in_progress,
          count(*) filter (where status = 'succeeded') as succeeded,
          count(*) filter (where status = 'failed') as failed,
-         min(created_at) filter (where status = 'pending') as pending_since,
+         min(created_at) filter (where status = 'pending' and isfinite(created_at)) as pending_since,
          min(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))
-           filter (where status = 'in_progress') as silent_since
+           filter (where status = 'in_progress' and isfinite(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))) as silent_since
   from workflow_attempts
   group by role
 )

@@ -7,7 +7,7 @@
 -- still open under the same key is returned instead (created is false), also one earlier in the same list.
 --
 -- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was
--- written. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
+-- written; or dropped: a trigger let some rows vanish. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
 -- first with the key and committed after this statement began to look; ask attempt_by_key, and if that finds none,
 -- run this again.
 --
@@ -112,7 +112,8 @@ with item as (
   from known
 )
 select cast(a.workflow_id as text) as workflow_id, cast(placed.attempt_id as text) as attempt_id, placed.created,
-       case when placed.workflow_id is null then null
+       case when (select count(*) from placed where created) <> changes() then 'dropped'
+            when placed.workflow_id is null then null
             when w.workflow_id is null then 'not_found'
             when not placed.created and w.status in ('STUCK', 'CANCELLED') then 'workflow_closed' end as refusal
 from placed left join workflow_attempts as a on a.attempt_id = placed.attempt_id

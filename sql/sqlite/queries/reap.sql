@@ -66,7 +66,7 @@ returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as w
 insert into workflows (workflow_id, status, stuck_reason)
 select distinct a.workflow_id, 'STUCK', 'attempt-pickup-exhausted'
 from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
-where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed'
+where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 9223372036854775807
   and coalesce(w.status, 'ACTIVE') not in ('STUCK', 'CANCELLED')
 on conflict (workflow_id) do update
 set status = excluded.status, stuck_reason = excluded.stuck_reason,
