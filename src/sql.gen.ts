@@ -1037,7 +1037,7 @@ export interface PruneRow {
 /**
  * Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
  * their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
- * scheduled or in progress, ended later, or made it STUCK: whoever may only mark workflows has nothing deleted that way. The rows add up to the numbers deleted.
+ * scheduled or in progress, or made it STUCK, whatever somebody marked it with. The rows add up to the numbers deleted.
  */
 export const prune: Query<PruneParams, PruneRow> = {
   name: "prune",
@@ -1054,7 +1054,7 @@ export const prune: Query<PruneParams, PruneRow> = {
     and not exists (
       select from "@schema".workflow_attempts as a
       where a.workflow_id = w.workflow_id
-        and (a.status in ('pending', 'scheduled', 'in_progress') or a.finished_at > s.limit_at
+        and (a.status in ('pending', 'scheduled', 'in_progress')
              or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
   order by w.created_at, w.workflow_id
   limit cast(cast($2 as pg_catalog.text) as bigint)
@@ -1082,7 +1082,6 @@ where workflow_id in (
         select 1 from workflow_attempts as a
         where a.workflow_id = w.workflow_id
           and (a.status in ('pending', 'scheduled', 'in_progress')
-               or round((julianday('now') - julianday(a.finished_at || ' ')) * 86400000) < cast(:older_than_ms as integer)
                or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     order by w.created_at, w.workflow_id
     limit coalesce(cast(:max_pruned as integer), -1))
@@ -1107,7 +1106,6 @@ where workflow_id in (
       select 1 from workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
-             or round((julianday('now') - julianday(a.finished_at || ' ')) * 86400000) < cast(:older_than_ms as integer)
              or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     and not exists (select 1 from workflow_attempts as a where a.workflow_id = w.workflow_id)
   order by w.created_at, w.workflow_id

@@ -2,7 +2,7 @@
 --
 -- Deletes workflows that ended (SUCCEEDED, FAILED or CANCELLED) and have not changed for older_than_ms, with all
 -- their attempts. What is STUCK waits for an operator and stays; so does what has an attempt that is still pending,
--- scheduled or in progress, ended later, or made it STUCK: whoever may only mark workflows has nothing deleted that way. The rows add up to the numbers deleted.
+-- scheduled or in progress, or made it STUCK, whatever somebody marked it with. The rows add up to the numbers deleted.
 --
 -- param: older_than_ms   ms
 -- param: max_pruned      int?    how many workflows at the most; null: all
@@ -24,7 +24,6 @@ where workflow_id in (
         select 1 from workflow_attempts as a
         where a.workflow_id = w.workflow_id
           and (a.status in ('pending', 'scheduled', 'in_progress')
-               or round((julianday('now') - julianday(a.finished_at || ' ')) * 86400000) < cast(:older_than_ms as integer)
                or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     order by w.created_at, w.workflow_id
     limit coalesce(cast(:max_pruned as integer), -1))
@@ -41,7 +40,6 @@ where workflow_id in (
       select 1 from workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
-             or round((julianday('now') - julianday(a.finished_at || ' ')) * 86400000) < cast(:older_than_ms as integer)
              or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     and not exists (select 1 from workflow_attempts as a where a.workflow_id = w.workflow_id)
   order by w.created_at, w.workflow_id
