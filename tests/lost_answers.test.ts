@@ -8,6 +8,7 @@ import { after, describe, test } from "node:test";
 import pg from "pg";
 import postgres from "postgres";
 import { type Claim, type Connection, createQueue, type Queue } from "../mod.ts";
+import { eventually } from "./support/eventually.ts";
 
 const URL_GIVEN = process.env["DATABASE_URL"];
 const SOON_MS = 5_000;
@@ -150,15 +151,4 @@ async function settled(eyes: postgres.Sql, schema: string): Promise<void> {
       and query like '%${schema}%'`);
     assert.equal(busy.length, 0);
   });
-}
-
-async function eventually(happens: () => Promise<unknown>): Promise<void> {
-  for (const deadline = Date.now() + SOON_MS;;) {
-    try {
-      return void await happens();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
 }
