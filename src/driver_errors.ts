@@ -16,7 +16,8 @@ const MISSING = ["42P01", "42703", "3F000"];
 // Raised by schema.sql.
 const CONFLICT = "SL001";
 
-// program_limit_exceeded: an index row holds at most 2,704 bytes after compression. A payload has limits of its own.
+// program_limit_exceeded: an index row holds at most 2,704 bytes after compression. A payload has limits of its own. Beyond 8,191
+// bytes the row cannot even be formed, and the message names no index.
 const TOO_LONG = "54000";
 
 const UNIQUE_VIOLATION = "23505";
@@ -50,7 +51,7 @@ export function explainPostgres(error: unknown, schema: string): unknown {
   const cause = { cause: error };
   if (MISSING.includes(state) && isAboutOurs(messageOf(error))) return schemaMissing(`schema "${schema}"`, error);
   if (state === CONFLICT) return new SkiplockedError("schema_conflict", `Cannot migrate: ${messageOf(error)}`, cause);
-  if (state === TOO_LONG && /workflow_attempts_(pending|key)/.test(messageOf(error))) {
+  if (state === TOO_LONG && /workflow_attempts_(pending|key)|index row requires/.test(messageOf(error))) {
     return new SkiplockedError("invalid_argument", "Cannot enqueue: a role is too long for an index of Postgres, shorten it to 2,600 bytes", cause);
   }
   return error;

@@ -657,8 +657,10 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
 ), moved as materialized (
   select pg_catalog.setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass),
                 greatest(named.highest, pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))))
-  from (select pg_catalog.max(workflow_id) as highest from "@schema".workflow_attempts where workflow_id < 4611686018427387904) as named
+  from (select greatest((select pg_catalog.max(workflow_id) from "@schema".workflow_attempts where workflow_id < 4611686018427387904),
+                        (select pg_catalog.max(workflow_id) from "@schema".workflows where workflow_id < 4611686018427387904)) as highest) as named
   where named.highest > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0)
+    and pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'update')
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, pg_catalog.nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))) as home
   from (select * from judged order by position) as judged
@@ -1209,18 +1211,10 @@ export const reap: Query<ReapParams, ReapRow> = {
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = pg_catalog.clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')
-), numbered as materialized (
-  select pg_catalog.setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass),
-                greatest(pg_catalog.max(t.workflow_id), pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))))
-  from taken as t
-  where t.stuck and t.workflow_id < 4611686018427387904
-    and t.workflow_id > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0)
-  having pg_catalog.max(t.workflow_id) > 0
 )
 select cast(attempt_id as pg_catalog.text) as attempt_id, cast(workflow_id as pg_catalog.text) as workflow_id, role,
        cast(pickup_count as pg_catalog.text) as pickup_count, locked_by_instance as previous_instance_id, cast(stuck as pg_catalog.text) as stuck
 from taken as t
-where (select pg_catalog.count(*) from numbered) >= 0
 order by t.attempt_id`,
       params: ["stale_after_ms", "max_reaped", "max_pickups"],
       rows: true,

@@ -136,11 +136,26 @@ describe("postgres.js · rights", { skip: URL_GIVEN === undefined && "no DATABAS
     await as.owner.sql.unsafe("delete from queue.workflow_attempts; delete from queue.workflows");
   });
 
+  test("a producer, of whatever mind, cannot stop others from enqueuing by numbers that are still to come", async () => {
+    const last = Number((await as.producer.queue.enqueue({ role: "r" })).workflowId);
+    await as.producer.sql`insert into queue.workflow_attempts (workflow_id, role) values (${last + 400_000}, 'ahead')`;
+    assert.equal((await as.producer.queue.enqueue({ role: "r" })).workflowId, String(last + 1));
+    await as.owner.sql`update queue.workflow_attempts set status = 'in_progress', pickup_count = 2, locked_at = '2020-01-01' where role = 'ahead'`;
+    assert.equal((await as.reaper.queue.reap()).stuck.length, 1, "a reaper needs no more rights for the workflow that had no row");
+    await as.producer.sql`insert into queue.workflows (workflow_id) select ${last}::bigint + i from generate_series(2, 100) as i`;
+    await assert.rejects(as.producer.queue.enqueue({ role: "r" }), { code: "23505" });
+    const { workflowId } = await as.owner.queue.enqueue({ role: "r" });
+    assert.equal(workflowId, String(last + 400_001), "who may set the sequence passes by all of them");
+    assert.equal((await as.producer.queue.enqueue({ role: "r" })).workflowId, String(last + 400_002));
+    await as.owner.sql.unsafe("delete from queue.workflow_attempts; delete from queue.workflows");
+  });
+
   test("beside another program that numbers its own workflows the sequence needs update as well", async () => {
-    await as.owner.sql`insert into queue.workflow_attempts (workflow_id, role) values (500000, 'theirs')`;
-    await assert.rejects(as.producer.queue.enqueue({ role: "r" }), DENIED);
+    const { workflowId: last } = await as.owner.queue.enqueue({ role: "r" });
+    const theirs = String(Number(last) + 1_000);
+    await as.owner.sql`insert into queue.workflow_attempts (workflow_id, role) values (${theirs}, 'theirs')`;
     await as.owner.sql.unsafe(`grant update on sequence queue.workflows_workflow_id_seq to producer${suffix}`);
-    assert.equal((await as.producer.queue.enqueue({ role: "r" })).workflowId, "500001");
+    assert.equal((await as.producer.queue.enqueue({ role: "r" })).workflowId, String(Number(theirs) + 1));
   });
 });
 

@@ -18,8 +18,9 @@
 -- row:   refusal         text?
 --
 -- In this dialect: ids come from the sequences in the order of the list, so the rows made are matched with their
--- items by rank. A number that attempts of another program name already is not given to a new workflow (unless it is
--- beyond 2^62: that far the sequence will not come). No two lists are joined: how long they are is not known when the
+-- items by rank. A number that another program's rows have already is not given to a new workflow (unless it is beyond
+-- 2^62: that far the sequence will not come), provided that the user may set the sequence: if not, it goes on from
+-- where it is, so that nobody's rows can stop him. No two lists are joined: how long they are is not known when the
 -- plan is made, and a nested loop over 20,000 items took 80 s where this takes half a second.
 with work as materialized (
   select listed.*, stamp.now, holder.attempt_id as holder_id, holder.workflow_id as holder_home,
@@ -53,8 +54,10 @@ with work as materialized (
 ), moved as materialized (
   select setval(cast('workflows_workflow_id_seq' as regclass),
                 greatest(named.highest, pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass))))
-  from (select max(workflow_id) as highest from workflow_attempts where workflow_id < 4611686018427387904) as named
+  from (select greatest((select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904),
+                        (select max(workflow_id) from workflows where workflow_id < 4611686018427387904)) as highest) as named
   where named.highest > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0)
+    and has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'update')
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast('workflows_workflow_id_seq' as regclass))) as home
   from (select * from judged order by position) as judged

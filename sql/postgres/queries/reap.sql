@@ -21,7 +21,7 @@
 --
 -- In this dialect: workflows that will be STUCK are locked before their attempts, both without waiting. The
 -- conditions stand twice, the second time on the locked row, which may have moved on since it was seen. A row made
--- for a workflow that had none takes a number that the sequence may not have given yet: it goes on from there.
+-- for a workflow that had none may take a number that the sequence has not given yet: enqueue passes by it.
 with stamp as materialized (
   select clock_timestamp() as now, clock_timestamp() - cast(:stale_after_ms as double precision) * interval '1 millisecond' as limit_at
 ), due as materialized (
@@ -90,16 +90,8 @@ with stamp as materialized (
   on conflict (workflow_id) do update
   set status = excluded.status, stuck_reason = excluded.stuck_reason, updated_at = clock_timestamp()
   where w.status not in ('STUCK', 'CANCELLED')
-), numbered as materialized (
-  select setval(cast('workflows_workflow_id_seq' as regclass),
-                greatest(max(t.workflow_id), pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass))))
-  from taken as t
-  where t.stuck and t.workflow_id < 4611686018427387904
-    and t.workflow_id > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0)
-  having max(t.workflow_id) > 0
 )
 select cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
        cast(pickup_count as text) as pickup_count, locked_by_instance as previous_instance_id, cast(stuck as text) as stuck
 from taken as t
-where (select count(*) from numbered) >= 0
 order by t.attempt_id;
