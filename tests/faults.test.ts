@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { describe } from "node:test";
 import postgres from "postgres";
 import { createQueue, type PostgresJsPool } from "../mod.ts";
@@ -10,6 +11,9 @@ import { temporaryFolder } from "./support/temp.ts";
 import { test } from "./support/testing.ts";
 
 // What was found broken once, where no other suite has a place for it.
+
+// A text that no compression makes shorter.
+const random = (length: number) => randomBytes(length).toString("base64").slice(0, length);
 
 describe("sqlite file · faults", () => {
   test("enqueue() that waits for a lock does not slip into a transaction that the caller begins meanwhile", async () => {
@@ -148,6 +152,21 @@ for (const backend of mainBackends.filter(({ dialect }) => dialect === "postgres
         assert.deepEqual(requeued.map(({ attemptId }) => attemptId), [second.attemptId]);
       });
       assert.deepEqual(await queue.reap(), { requeued: [], stuck: [] });
+    });
+
+    test("a role that no index takes is refused with its code in every length, and no row is there", async () => {
+      const opened = await backend.open();
+      const queue = opened.queue();
+      await queue.migrate();
+      await queue.enqueue({ role: random(2_600) });
+      const tooLong = { code: "invalid_argument", message: /too long|no longer than/ };
+      const lengths = [...Array.from({ length: 24 }, (_, place) => 4_000 + 250 * place), 8_150, 8_160, 8_191, 8_192, 9_900, 10_000, 10_001];
+      for (const length of lengths) {
+        const role = random(length);
+        await assert.rejects(queue.enqueue({ role }), tooLong, `${length}`);
+        await assert.rejects(queue.enqueue([{ role: "r", key: "k" }, { role, key: "l" }]), tooLong, `${length}, in a list with keys`);
+      }
+      assert.deepEqual(await opened.sql("select cast(count(*) as int) as rows from workflow_attempts"), [{ rows: 1 }]);
     });
 
     test("a reserved connection is refused, which cannot tell whether a transaction is open", async () => {
