@@ -7,6 +7,7 @@ import type { Statement } from "../src/query.ts";
 import { dequeue } from "../src/sql.gen.ts";
 import { openSqlite } from "../src/sqlite.ts";
 import { mainBackends } from "./support/backends.ts";
+import { longestPause } from "./support/pauses.ts";
 import { temporaryFolder } from "./support/temp.ts";
 import { test } from "./support/testing.ts";
 
@@ -46,18 +47,20 @@ describe("sqlite file · faults", () => {
   });
 
   test("many calls that wait for one lock leave the event loop alive", async () => {
-    const path = `${temporaryFolder()}/queue.db`;
-    const [db, other] = [await openSqlite(path), await openSqlite(path)];
-    const queue = createQueue(db);
-    await queue.migrate();
-    other.exec("begin immediate");
-    const all = Promise.all(Array.from({ length: 60 }, () => queue.enqueue({ role: "builder" })));
-    // Before the first gives up, after 5 s: pauses of 200 ms would be too many, and each of the 60 may make one of 20 ms.
-    for (let beat = 0; beat < 25; beat++) await new Promise((resolve) => setTimeout(resolve, 5));
-    other.exec("commit");
-    await all;
-    db.close();
-    other.close();
+    const pause = await longestPause(400, async () => {
+      const path = `${temporaryFolder()}/queue.db`;
+      const [db, other] = [await openSqlite(path), await openSqlite(path)];
+      const queue = createQueue(db);
+      await queue.migrate();
+      other.exec("begin immediate");
+      const all = Promise.all(Array.from({ length: 60 }, () => queue.enqueue({ role: "builder" })));
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      other.exec("commit");
+      await all;
+      db.close();
+      other.close();
+    });
+    assert.ok(pause < 400, `blocked for ${pause} ms`);
   });
 
   test("dequeue() searches by index also with statistics of a nearly empty table", async () => {
