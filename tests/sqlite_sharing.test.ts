@@ -72,7 +72,9 @@ describe("sqlite file · sharing", () => {
     const probe = setInterval(() => sizes.push(statSync(`${path}-wal`).size), 50);
     for (const worker of workers) await worker.nextEvent("done", 600_000);
     clearInterval(probe);
-    assert.ok(sizes.length > 5 && Math.max(...sizes) < 10_000_000, `${Math.max(...sizes)} bytes`);
+    // One that a read holds up grows by 50 kB with each life. A process that the machine keeps waiting in the middle of a read holds
+    // it up for so long: 17 MB were the most in 50,000 lives on two processors with thirty others at work.
+    assert.ok(sizes.length > 5 && Math.max(...sizes) < 40_000_000, `${Math.max(...sizes)} bytes`);
     // They are idle now, with what they have open.
     assert.deepEqual(db.query("pragma wal_checkpoint(truncate)").values()[0]?.[0], 0, "nobody is in the way");
     assert.equal(statSync(`${path}-wal`).size, 0);
