@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Claim } from "../mod.ts";
 import { mainBackends, type Opened } from "./support/backends.ts";
+import { eventually } from "./support/eventually.ts";
 import { spawnWorker, type Worker } from "./support/processes.ts";
 import { temporaryFolder } from "./support/temp.ts";
 import { test } from "./support/testing.ts";
@@ -85,7 +85,7 @@ for (const backend of mainBackends.filter(({ name }) => name !== "better-sqlite3
       zombie.kill("SIGSTOP");
 
       // By real time. The name is the same: only the fencing token tells the zombie's lease from the new one.
-      await eventually(async () => (await queue.reap({ staleAfterMs: 300 })).requeued.length === 1);
+      await eventually(async () => assert.equal((await queue.reap({ staleAfterMs: 300 })).requeued.length, 1));
       const claim = await queue.dequeue({ roles: ["builder"], instanceId: "host/1/twin" }) as Claim;
       assert.equal(claim.attemptId, attemptId);
       const before = await everything(opened);
@@ -155,14 +155,6 @@ function elsewhere({ address, schema }: Opened): Pick<Opened, "address" | "schem
 
 async function everything(opened: Opened): Promise<unknown> {
   return [await opened.sql("select * from workflows"), await opened.sql("select * from workflow_attempts")];
-}
-
-async function eventually(happened: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!await happened()) {
-    assert.ok(Date.now() < deadline, "it did not happen");
-    await sleep(20);
-  }
 }
 
 function byNumber(a: string, b: string): number {

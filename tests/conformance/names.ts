@@ -40,6 +40,20 @@ export function names(backend: BackendUnderTest): void {
       assert.deepEqual(requeued.map((each) => each.previousInstanceId), INSTANCES.filter((_, place) => place % 2 === 0));
     });
 
+    test("a role of 8 kB goes through a life like any other", async () => {
+      const db = await fresh(backend);
+      const role = "builder/".repeat(1_000);
+      const [{ attemptId }, other] = [await db.add({ role }), await db.add({ role: `${role}2` })];
+      const claim = await db.claim({ roles: [role] });
+      assert.deepEqual([claim.attemptId, claim.role], [attemptId, role]);
+      await db.silence(attemptId);
+      assert.deepEqual((await db.queue.reap()).requeued.map((each) => each.role), [role]);
+      const [again] = await db.queue.dequeueMany({ roles: [role], limit: 2 });
+      await db.queue.complete(again!, { next: [{ role }] });
+      assert.equal((await db.claim({ roles: [role, `${role}2`] })).attemptId, other.attemptId);
+      assert.deepEqual((await db.queue.stats()).roles.map((each) => each.role), [role, `${role}2`]);
+    });
+
     test("text is stored letter by letter, whatever it is and wherever it was given", async () => {
       const db = await fresh(backend);
       const any = fc.string({ unit: "binary", minLength: 1, maxLength: 30 }).filter((text) => !text.includes("\0") && isKept(text));

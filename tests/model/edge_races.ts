@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import type { Claim, Enqueued } from "../../mod.ts";
 import type { Move } from "./contenders.ts";
-import { type Arrange, claimed, completed, isOpen, pending, reapedBy, type Row, type Stage, STALE_MS, stale, stuck, summary } from "./edge_stages.ts";
+import {
+  type Arrange, broken, claimed, completed, pending, reapedBy, type Row, siblingOfFailed, type Stage, STALE_MS, stale, stuck, type Subject, summary,
+} from "./edge_stages.ts";
 
 /** How many take part in a race, at the most. */
 export const PROCESSES = 4;
 const LOST = "lease_lost";
 
 /** One race: what is there before, who does what at the same moment, and what must be true of it. */
-export interface Race {
-  arrange: Arrange;
-  moves(claims: Claim[], role: string): Move[];
-  judge(results: unknown[], rows: Row[], workflow: string | undefined, stage: Stage, claims: Claim[], role: string): Promise<void> | void;
+export interface Race<S extends Subject = Subject> {
+  arrange: Arrange<S>;
+  moves(subjects: S[], role: string): Move[];
+  judge(results: unknown[], rows: Row[], workflow: string | undefined, stage: Stage, subjects: S[], role: string): Promise<void> | void;
 }
 
 const REAP: Move = ["reap", { staleAfterMs: STALE_MS }];
@@ -19,7 +21,7 @@ const REAP_AT_ONE: Move = ["reap", { staleAfterMs: STALE_MS, maxPickups: 1 }];
 const PRUNE: Move = ["prune", { olderThanMs: 0 }];
 
 /** A stale lease: its holder and a reaper. The tuple is what the holder makes of the row when it wins. */
-function againstReap(act: (claim: Claim) => Move, won: unknown[], isLost: (result: unknown) => boolean = (result) => result === LOST): Race {
+function againstReap(act: (claim: Claim) => Move, won: unknown[], isLost: (result: unknown) => boolean = (result) => result === LOST): Race<Claim> {
   return {
     arrange: stale(1),
     moves: ([claim]) => [act(claim!), REAP],
@@ -33,7 +35,7 @@ function againstReap(act: (claim: Claim) => Move, won: unknown[], isLost: (resul
 }
 
 /** What two holders of the same lease do: it ends once. */
-function twice(...acts: ((claim: Claim) => Move)[]): Race {
+function twice(...acts: ((claim: Claim) => Move)[]): Race<Claim> {
   return {
     arrange: claimed(1),
     moves: ([claim]) => acts.map((act) => act(claim!)),
@@ -41,19 +43,34 @@ function twice(...acts: ((claim: Claim) => Move)[]): Race {
   };
 }
 
-/** Prune beside something: nothing that is open goes, and no attempt is left without its workflow. */
-function besidePrune(act: (claim: Claim, role: string) => Move, arrange: Arrange = claimed(1)): Race {
+/** What must have come of a move beside prune: its answer, and the rows with their workflow; no rows where prune may take it afterwards. */
+interface Beside<S extends Subject> {
+  arrange: Arrange<S>;
+  act(subject: S, role: string): Move;
+  /** Of the answer alone; true where prune came first, and it is told so. */
+  isTooLate?(acted: unknown): boolean;
+  isDone(acted: unknown, subject: S): boolean;
+  /** Statuses of the attempts, and that of the workflow. */
+  leaves: [attempts: string[], workflow: string];
+}
+
+const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
+const isSaidDone = (acted: unknown) => acted === "done";
+
+/** Prune beside something: what is open or STUCK stays and the move is done; what has ended goes as a whole or not at all. */
+function besidePrune<S extends Subject>({ arrange, act, isTooLate = () => false, isDone, leaves }: Beside<S>): Race<S> {
   return {
     arrange,
-    moves: ([claim], role) => [act(claim!, role), PRUNE, PRUNE],
-    judge: async ([acted, ...pruned], rows, workflow, { opened }) => {
+    moves: ([subject], role) => [act(subject!, role), PRUNE, PRUNE],
+    judge: async ([acted, ...pruned], rows, workflow, { opened }, [subject]) => {
       for (const each of pruned) assert.equal(typeof each, "object", String(each));
-      assert.ok(typeof acted !== "string" || ["done", LOST, "not_found", "wrong_state", "workflow_closed"].includes(acted), String(acted));
-      assert.equal(workflow === undefined, rows.length === 0, JSON.stringify([acted, rows, workflow]));
       const orphans = await opened.sql("select attempt_id from workflow_attempts where workflow_id not in (select workflow_id from workflows)");
       assert.deepEqual(orphans, []);
-      if (acted !== "done" && typeof acted !== "object") return;
-      if (rows.some(isOpen)) assert.equal(workflow, "ACTIVE");
+      const late = isTooLate(acted);
+      assert.ok(late || isDone(acted, subject!), JSON.stringify(acted));
+      const left = [rows.map(({ status }) => status).sort(), workflow];
+      if (late || rows.length === 0 && ENDED.includes(leaves[1])) assert.deepEqual(left, [[], undefined]);
+      else assert.deepEqual(left, leaves);
     },
   };
 }
@@ -155,13 +172,50 @@ export const RACES: Record<string, Race> = {
   },
   "complete against complete": twice((claim) => ["complete", claim], (claim) => ["complete", claim], (claim) => ["complete", claim]),
   "complete against fail against release": twice((claim) => ["complete", claim], (claim) => ["fail", claim, { retry: {} }], (claim) => ["release", claim]),
-  "prune against enqueue onto a workflow": besidePrune(({ workflowId }, role) => ["enqueue", { role, workflowId }], completed),
-  "prune against the last complete": besidePrune((claim) => ["complete", claim]),
-  "prune against complete with a follow-up": besidePrune((claim, role) => ["complete", claim, { next: [{ role }] }]),
-  "prune against fail with a retry": besidePrune((claim) => ["fail", claim, { retry: {} }]),
-  "prune against cancel": besidePrune(({ workflowId }) => ["cancel", workflowId]),
-  "prune against retry": besidePrune(({ workflowId }) => ["retry", workflowId], stuck),
-  "prune against reap": besidePrune(() => REAP, stale(1)),
-  "prune against dequeue": besidePrune((_claim, role) => ["dequeue", { roles: [role] }], pending),
-  "prune against heartbeat": besidePrune((claim) => ["heartbeat", claim]),
+  "prune against enqueue onto a workflow": besidePrune({
+    arrange: completed,
+    act: ({ workflowId }, role) => ["enqueue", { role, workflowId }],
+    isTooLate: (acted) => acted === "not_found",
+    isDone: (acted) => (acted as Enqueued).created,
+    leaves: [["pending", "succeeded"], "ACTIVE"],
+  }),
+  "prune against the last complete": besidePrune({ arrange: claimed(1), act: (claim) => ["complete", claim], isDone: isSaidDone, leaves: [["succeeded"], "SUCCEEDED"] }),
+  "prune against complete with a follow-up": besidePrune({
+    arrange: claimed(1),
+    act: (claim, role) => ["complete", claim, { next: [{ role }] }],
+    isDone: isSaidDone,
+    leaves: [["pending", "succeeded"], "ACTIVE"],
+  }),
+  "prune against complete in a workflow that is FAILED": besidePrune({
+    arrange: siblingOfFailed,
+    act: (claim) => ["complete", claim],
+    isDone: isSaidDone,
+    leaves: [["failed", "succeeded"], "FAILED"],
+  }),
+  "prune against fail with a retry": besidePrune({
+    arrange: claimed(1),
+    act: (claim) => ["fail", claim, { retry: {} }],
+    isDone: isSaidDone,
+    leaves: [["failed", "pending"], "ACTIVE"],
+  }),
+  "prune against cancel": besidePrune({ arrange: claimed(1), act: ({ workflowId }) => ["cancel", workflowId], isDone: isSaidDone, leaves: [["cancelled"], "CANCELLED"] }),
+  "prune against retry": besidePrune({ arrange: stuck, act: ({ workflowId }) => ["retry", workflowId], isDone: isSaidDone, leaves: [["pending"], "ACTIVE"] }),
+  "prune against reap": besidePrune({ arrange: stale(1), act: () => REAP, isDone: isReaped, leaves: [["pending"], "ACTIVE"] }),
+  "prune against reap of what a worker broke at": besidePrune({ arrange: broken, act: () => REAP, isDone: isReaped, leaves: [["pending"], "ACTIVE"] }),
+  "prune against dequeue": besidePrune({
+    arrange: pending,
+    act: (_subject, role) => ["dequeue", { roles: [role] }],
+    isDone: (acted, { attemptId }) => (acted as Claim).attemptId === attemptId,
+    leaves: [["in_progress"], "ACTIVE"],
+  }),
+  "prune against heartbeat": besidePrune({
+    arrange: claimed(1),
+    act: (claim) => ["heartbeat", claim],
+    isDone: (acted) => (acted as { held?: boolean }).held === true,
+    leaves: [["in_progress"], "ACTIVE"],
+  }),
 };
+
+function isReaped(acted: unknown, { attemptId }: Subject): boolean {
+  return reapedBy(acted).includes(attemptId);
+}

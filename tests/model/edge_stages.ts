@@ -12,11 +12,14 @@ export interface Stage {
   queue: Queue;
 }
 
+/** An attempt that a race is about; a claim where somebody holds it, or did. */
+export type Subject = Pick<Claim, "attemptId" | "workflowId">;
+
 /** Makes what a race begins with. */
-export type Arrange = (stage: Stage, role: string) => Promise<Claim[]>;
+export type Arrange<S extends Subject = Subject> = (stage: Stage, role: string) => Promise<S[]>;
 
 /** So many attempts of one new workflow, claimed. */
-export function claimed(count: number): Arrange {
+export function claimed(count: number): Arrange<Claim> {
   return async ({ queue }, role) => {
     const { workflowId } = await queue.enqueue({ role });
     if (count > 1) await queue.enqueue(Array.from({ length: count - 1 }, () => ({ role, workflowId })));
@@ -25,7 +28,7 @@ export function claimed(count: number): Arrange {
 }
 
 /** The same, of a holder that fell silent. */
-export function stale(count: number): Arrange {
+export function stale(count: number): Arrange<Claim> {
   return async (stage, role) => {
     const claims = await claimed(count)(stage, role);
     for (const { attemptId } of claims) await stage.opened.age(attemptId, STALE_MS * 2);
@@ -33,10 +36,23 @@ export function stale(count: number): Arrange {
   };
 }
 
-/** An attempt that nobody has claimed: what is known of it before that. */
-export async function pending({ queue }: Stage, role: string): Promise<Claim[]> {
-  const done = await queue.enqueue({ role });
-  return [{ ...done, role } as unknown as Claim];
+/** An attempt that nobody has claimed. */
+export async function pending({ queue }: Stage, role: string): Promise<Subject[]> {
+  return [await queue.enqueue({ role })];
+}
+
+/** Claimed, in a workflow that is FAILED because of another attempt. */
+export async function siblingOfFailed(stage: Stage, role: string): Promise<Claim[]> {
+  const [held, failed] = await claimed(2)(stage, role);
+  await stage.queue.fail(failed!);
+  return [held!];
+}
+
+/** Left to the reaper by a worker that broke. */
+export async function broken(stage: Stage, role: string): Promise<Claim[]> {
+  const claims = await claimed(1)(stage, role);
+  await stage.queue.fail(claims[0]!, { outcome: "worker-internal-error" });
+  return claims;
 }
 
 /** An attempt that is done, as it was claimed. */
@@ -63,8 +79,4 @@ export function reapedBy(result: unknown): string[] {
 /** Status, pickup count and token. */
 export function summary({ status, pickup_count, fencing_token }: Row): unknown[] {
   return [status, pickup_count, Number(fencing_token)];
-}
-
-export function isOpen({ status }: Row): boolean {
-  return ["pending", "scheduled", "in_progress"].includes(String(status));
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
-import postgres from "postgres";
+import type postgres from "postgres";
 import type { Open } from "./opened.ts";
-import { createDatabase } from "../postgres_server.ts";
-import { type Database, database, onSchema, once, tell } from "./schema.ts";
+import { roleOfItsOwn } from "./role_of_its_own.ts";
+import { type Database, database, onSchema, once } from "./schema.ts";
 import type { Setting } from "./settings.ts";
 import { SHADOWS } from "./shadows.ts";
 
@@ -23,27 +23,19 @@ export function underSetting(setting: Setting): Open {
 
 async function prepare(setting: Setting): Promise<{ sql: postgres.Sql; tests: Database; close(): Promise<void> }> {
   moveProcess(setting.process ?? {});
-  const server = String(process.env["DATABASE_URL"]);
-  const { url, drop } = await createDatabase(server);
-  const role = `skiplocked_${randomUUID().slice(0, 8)}`;
-  const admin = postgres(url, { max: 1, onnotice: tell });
   // What a role may do is another matter; this one is not to fail for lack of it.
-  await admin.unsafe(`create role ${role} login superuser password '${decodeURIComponent(new URL(url).password) || role}'`);
-  if (setting.role?.["search_path"]?.includes("shadows")) await admin.unsafe(SHADOWS);
-  for (const [name, value] of Object.entries(setting.role ?? {})) await admin.unsafe(`alter role ${role} set ${name} = ${literal(value)}`);
-  const sql = postgres(url, { max: 4, username: role, onnotice: tell });
-  const inForce = await sql.unsafe("select from pg_catalog.pg_settings where source = 'user'");
-  assert.equal(inForce.length, Object.keys(setting.role ?? {}).length);
-  return {
-    sql,
-    tests: database(() => url, naming(setting.schema ?? "test")),
-    close: async () => {
-      await sql.end({ timeout: 5 });
-      await admin.unsafe(`drop role ${role}`);
-      await admin.end();
-      await drop();
-    },
-  };
+  const { url, role, admin, connect, close } = await roleOfItsOwn(String(process.env["DATABASE_URL"]), "superuser");
+  try {
+    if (setting.role?.["search_path"]?.includes("shadows")) await admin.unsafe(SHADOWS);
+    for (const [name, value] of Object.entries(setting.role ?? {})) await admin.unsafe(`alter role ${role} set ${name} = ${literal(value)}`);
+    const sql = connect(4);
+    const inForce = await sql.unsafe("select from pg_catalog.pg_settings where source = 'user'");
+    assert.equal(inForce.length, Object.keys(setting.role ?? {}).length);
+    return { sql, tests: database(() => url, naming(setting.schema ?? "test")), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 // A search_path is a list of names, other lists are one text.
