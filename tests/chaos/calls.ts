@@ -15,7 +15,7 @@ export const KNOWN_TO_HANG: Partial<Record<Driver, string>> = {
 const PATIENCE_MS = { known: 20_000, others: 90_000 } as const;
 
 /** No call that was sent and not answered takes effect later than this. */
-export const UNHEARD_MS = PATIENCE_MS.others + 30_000;
+export const UNHEARD_MS: number = PATIENCE_MS.others + 30_000;
 
 /** What a process ends with after a call that never settled: its driver may be of no more use. */
 export const HUNG_EXIT_CODE = 75;
