@@ -3,17 +3,20 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { createQueue } from "../mod.ts";
+import { openSqlite } from "../src/sqlite.ts";
 import { HUNG, UNHEARD_MS } from "./chaos/calls.ts";
+import { check } from "./chaos/check.ts";
 import { checkAttempt } from "./chaos/check_attempt.ts";
 import { checkHung } from "./chaos/check_hung.ts";
 import { type Circumstances, circumstancesOf } from "./chaos/check_timeline.ts";
 import { judgeEnd } from "./chaos/crew.ts";
 import { figuresOf } from "./chaos/figures.ts";
 import { type Finding, findings, PROMISES } from "./chaos/findings.ts";
-import { type LeaseRecord, type Pickup, readLedger, type UnknownCall } from "./chaos/ledger.ts";
+import { type End, type EnqueueRecord, type LeaseRecord, type Ledger, type Pickup, readLedger, type UnknownCall } from "./chaos/ledger.ts";
 import { unfulfilled } from "./chaos/report.ts";
 import type { AttemptRow } from "./chaos/table.ts";
-import { workOf } from "./chaos/work.ts";
+import { type Kind, workOf } from "./chaos/work.ts";
 import { temporaryFolder } from "./support/temp.ts";
 
 const STALE_MS = 2_000;
@@ -196,6 +199,73 @@ describe("chaos · checker", () => {
       unfulfilled(plan, course, [good], [{ promise: "p", checked: 0, violations: [] }]),
     ];
     assert.deepEqual(undone.map((list) => list.length), [1, 1, 1, 1, 1, 1, 1], JSON.stringify(undone));
+  });
+
+  // What a run leaves: tables, and the journals of those who made them.
+  describe("on tables", () => {
+    const enqueue = (ns: number[], ids: number[], more: Partial<EnqueueRecord> = {}): EnqueueRecord => ({
+      from: 0, to: 10, outcome: "done", ns, ids, workflowIds: ids, workflowId: undefined, ...more,
+    });
+    const end = (how: End["how"], from: number): End => ({ how, from, to: from + 10, outcome: "done" });
+    const lease = (attemptId: number, from: number, ends: End[]): LeaseRecord => ({ attemptId, token: 1, instance: "a", pickupCount: 0, from, to: from + 5, lastSign: from, ends });
+
+    async function violatedOn(rows: { id: number; workflow: number; n: number; kind: Kind; status?: string }[], workflows: Record<number, string>, ledger: Partial<Ledger>): Promise<string[]> {
+      const db = await openSqlite(":memory:");
+      await createQueue(db).migrate();
+      for (const [id, status] of Object.entries(workflows)) db.query("insert into workflows (workflow_id, status) values (?, ?)").run(Number(id), status);
+      for (const { id, workflow, n, kind, status = "succeeded" } of rows) {
+        db.query(`insert into workflow_attempts (attempt_id, workflow_id, role, status, outcome, payload, result, locked_by_instance, fencing_token)
+          values (?, ?, 'r', ?, ?, ?, ?, 'a', 1)`).run(id, workflow, status, status === "failed" ? "doomed" : "done", JSON.stringify({ n, kind }), JSON.stringify({ n, instance: "a", token: "1" }));
+      }
+      const empty: Ledger = { leases: new Map(), pickups: new Map(), enqueues: [], reapedAt: [], unknown: [], calls: 0 };
+      const { findings } = await check({ ...empty, ...ledger }, (sql) => Promise.resolve(db.query(sql).all() as Record<string, unknown>[]), { staleAfterMs: STALE_MS, clockSteps: [], faults: 1 });
+      db.close();
+      return promisesOf(findings);
+    }
+
+    const done = (id: number, from = 20): [number, LeaseRecord[]] => [id, [lease(id, from, [end("complete", from + 5)])]];
+    const one = { id: 1, workflow: 1, n: 0, kind: "plain" } as const;
+
+    test("an enqueue without an answer may be there or not, but not by half, and one that did nothing not at all", async () => {
+      const two = [one, { ...one, id: 2, workflow: 2, n: 1 }];
+      const both = { 1: "SUCCEEDED", 2: "SUCCEEDED" };
+      const unheard = (outcome: EnqueueRecord["outcome"]) => [enqueue([0, 1], [], { outcome, to: Infinity, workflowIds: [] })];
+      assert.deepEqual(await violatedOn(two, both, { enqueues: unheard("unknown"), leases: new Map([done(1), done(2)]) }), []);
+      assert.deepEqual(await violatedOn([], {}, { enqueues: unheard("unknown") }), []);
+      assert.deepEqual(await violatedOn([one], { 1: "SUCCEEDED" }, { enqueues: unheard("unknown"), leases: new Map([done(1)]) }), ["lost"]);
+      assert.deepEqual(await violatedOn(two, both, { enqueues: unheard("nothing"), leases: new Map([done(1), done(2)]) }), ["lost"]);
+      assert.deepEqual(await violatedOn([], {}, { enqueues: [enqueue([0], [1])] }), ["lost"]);
+    });
+
+    test("a workflow that failed may succeed when something joined it after that, and then only", async () => {
+      const rows = [{ ...one, kind: "doomed", status: "failed" } as const, { ...one, id: 2, n: 1 }];
+      const leases = new Map([[1, [lease(1, 20, [end("fail", 100)])]], done(2, 200)] as [number, LeaseRecord[]][]);
+      const joined = (to: number, outcome: EnqueueRecord["outcome"] = "done") => ({
+        leases, enqueues: [enqueue([0], [1]), enqueue([1], outcome === "done" ? [2] : [], { to, outcome, workflowId: 1, workflowIds: outcome === "done" ? [1] : [] })],
+      });
+      assert.deepEqual(await violatedOn(rows, { 1: "SUCCEEDED" }, joined(150)), []);
+      assert.deepEqual(await violatedOn(rows, { 1: "SUCCEEDED" }, joined(Infinity, "unknown")), []);
+      assert.deepEqual(await violatedOn(rows, { 1: "FAILED" }, joined(90)), []);
+      assert.deepEqual(await violatedOn(rows, { 1: "SUCCEEDED" }, joined(90)), ["workflows"], "a sibling's success undid it");
+      assert.deepEqual(await violatedOn(rows, { 1: "ACTIVE" }, joined(150)), ["workflows"]);
+    });
+
+    test("what joined a workflow is in that one", async () => {
+      const enqueues = [enqueue([0], [1]), enqueue([1], [2], { workflowId: 1, workflowIds: [1] })];
+      const leases = new Map([done(1), done(2)]);
+      assert.deepEqual(await violatedOn([one, { ...one, id: 2, n: 1 }], { 1: "SUCCEEDED" }, { leases, enqueues }), []);
+      assert.deepEqual(await violatedOn([one, { ...one, id: 2, workflow: 2, n: 1 }], { 1: "SUCCEEDED", 2: "SUCCEEDED" }, { leases, enqueues }), ["lost"]);
+    });
+
+    test("claims without an answer bring no more leases than they asked for", async () => {
+      const two = [one, { ...one, id: 2, workflow: 2, n: 1 }].map((each) => ({ ...each, kind: "plain" as const }));
+      const enqueues = [enqueue([0, 1], [1, 2])];
+      const unknown = (limit: number) => [{ ...claimAt(5), limit }];
+      const both = { 1: "SUCCEEDED", 2: "SUCCEEDED" };
+      // Whoever completed them knew that it held them: that is another violation, and here not the point.
+      assert.deepEqual(await violatedOn(two, both, { enqueues, unknown: unknown(2) }), ["completed"]);
+      assert.deepEqual(await violatedOn(two, both, { enqueues, unknown: unknown(1) }), ["completed", "held"]);
+    });
   });
 
   test("journals are read across kills: a line cut off, a call without an answer, a successor", async () => {

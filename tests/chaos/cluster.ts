@@ -22,7 +22,7 @@ export interface Cluster {
   killBackend(): Promise<number>;
   /** Stops the primary's sender for a while, so that no commit is acknowledged: how many waited for that in the end. */
   freezeSender(ms: number): Promise<number>;
-  /** Lets every sync to disk wait, on both servers: how many were at work in the end. */
+  /** Lets every sync to disk wait, on both servers: how many waited for that in the end. */
   slowDisk(ms: number): Promise<number>;
   /**
    * Ends the primary, promotes the standby, says so, and makes a new standby in the old primary's place: how many were
@@ -117,10 +117,7 @@ export async function startCluster(disk: SlowDisk | undefined): Promise<Cluster>
         process.kill(Number(row["pid"]), "SIGCONT");
       }
     },
-    async slowDisk(ms) {
-      await disk!.slowFor(ms);
-      return await count(`${CLIENTS} and state = 'active'`);
-    },
+    slowDisk: (ms) => disk!.slowFor(ms, () => count(`${CLIENTS} and wait_event in ('WALSync', 'WALWrite', 'SyncRep')`)),
     async failOver(by, promoted) {
       const thrownOut = await count(CLIENTS);
       if (by === "SIGKILL") await killServer(Number.parseInt(readFileSync(join(folders[primary]!, "postmaster.pid"), "utf8"), 10), folders[primary]!);

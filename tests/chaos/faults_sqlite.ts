@@ -46,10 +46,7 @@ export const faultsOfSealing: Faults<{ folder: string; seal: (sealed: boolean) =
 };
 
 export const faultsOfSlowFile: Faults<{ disk: SlowDisk }> = {
-  "slow disk: every sync to disk takes 0.3 s": ({ disk }) => async (crew, random) => {
-    await disk.slowFor(random.between(2_000, 5_000));
-    return crew.names().length;
-  },
+  "slow disk: every sync to disk takes 0.3 s": ({ disk }) => (crew, random) => disk.slowFor(random.between(2_000, 5_000), () => crew.names().length),
 };
 
 /** What happens on a disk that is small enough to be filled. */

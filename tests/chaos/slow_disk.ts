@@ -37,7 +37,8 @@ int fdatasync(int fd) {
 /** Programs that run with `env` have a disk that can be slowed down. */
 export interface SlowDisk {
   readonly env: Readonly<Record<string, string>>;
-  slowFor(ms: number): Promise<void>;
+  /** For so long; what `look` sees at the end of it is returned. */
+  slowFor<T>(ms: number, look: () => T | Promise<T>): Promise<T>;
 }
 
 /** Compiles the library; where there is no compiler, says so. */
@@ -53,10 +54,14 @@ export async function makeSlowDisk(): Promise<SlowDisk | { why: string }> {
   }
   return {
     env: { LD_PRELOAD: library, SKIPLOCKED_SLOW_DISK: sign },
-    async slowFor(ms) {
+    async slowFor(ms, look) {
       writeFileSync(sign, "");
-      await sleep(ms);
-      await rm(sign);
+      try {
+        await sleep(ms);
+        return await look();
+      } finally {
+        await rm(sign);
+      }
     },
   };
 }

@@ -53,7 +53,7 @@ const all: Omit<Mutation, "dialect">[] = [
   { name: "fail does not lock its workflow", edits: [{ file: "fail", from: /\n  for update\n/, to: "\n" }], caughtBy: { test: "tests/faults.test.ts", pattern: "lost updates" } },
   { name: "retry leaves the pickups", edits: [{ file: "retry", from: "pickup_count = 0, ", to: "" }], caughtBy: suite("retry and cancel") },
   { name: "cancel leaves the fencing token", edits: [{ file: "cancel", from: " fencing_token = a.fencing_token + 1,", to: "" }], caughtBy: suite("retry and cancel") },
-  { name: "dequeueMany takes what is at the limit: < to <=", edits: [{ file: "dequeue_many", from: /a\.pickup_count < (wanted|next)\.max_pickups/, to: "a.pickup_count <= wanted.max_pickups" }], caughtBy: suite("dequeueMany\\(\\) passes by") },
+  { name: "dequeueMany takes what is at the limit: < to <=", edits: [{ file: "dequeue_many", from: "a.pickup_count < ", to: "a.pickup_count <= " }], caughtBy: suite("dequeueMany\\(\\) passes by") },
   { name: "dequeueMany brings one more than its limit", edits: [{ file: "dequeue_many", from: "  limit cast(:max_claims as bigint)\n), head", to: "  limit cast(:max_claims as bigint) + 1\n), head" }], caughtBy: suite("never more than limit") },
   { name: "reap takes what is just as old as the limit: < to <=", edits: [{ file: "reap", from: "< (select limit_at from stamp)", to: "<= (select limit_at from stamp)" }], caughtBy: { test: "tests/strictly_stale.test.ts", pattern: "by 0 microseconds" } },
   { name: "reap takes what is younger than the limit by a millisecond", edits: [{ file: "reap", from: "cast(:stale_after_ms as double precision) *", to: "(cast(:stale_after_ms as double precision) - 1) *" }], caughtBy: { test: "tests/strictly_stale.test.ts", pattern: "strictly stale" } },
