@@ -20,7 +20,7 @@ export function report(
   const known = [...new Set(ledger.unknown.filter(({ error }) => error === HUNG).flatMap(({ driver }) => KNOWN_TO_HANG[driver] ?? []))];
   const isGood = checked.findings.every(({ violations }) => violations.length === 0) && undone.length === 0;
   const lines = [
-    `== ${arena.name}: ${number(checked.attempts)} attempts of ${number(course.pieces)} pieces of work (planned: ${number(plan.attempts)}), ${number(leases)} leases, ${number(ledger.calls)} calls in ${Math.round(seconds)} s`,
+    `== ${arena.name}: ${number(checked.attempts)} attempts, ${number(course.pieces)} pieces of work (planned: ${number(plan.attempts)}), ${number(leases)} leases, ${number(ledger.calls)} calls in ${Math.round(seconds)} s`,
     "",
     ...faultTable(figures, arena.omitted),
     "",

@@ -26,7 +26,7 @@ const NO_SQL = /^(42|SQLITE_ERROR)/;
 export async function runCatcher(catcher: Catcher, dialect: keyof typeof CONNECTIONS, folder: string, url: string): Promise<Caught> {
   const args = "chaos" in catcher
     ? ["scripts/chaos.ts", ...catcher.chaos]
-    : ["--test", "--test-timeout=90000", "--test-force-exit", "--test-reporter=tap", `--test-name-pattern=${catcher.pattern}`, catcher.test];
+    : ["--test", "--test-timeout=400000", "--test-force-exit", "--test-reporter=tap", `--test-name-pattern=${catcher.pattern}`, catcher.test];
   const env = { DATABASE_URL: url, SKIPLOCKED_CONNECTION: CONNECTIONS[dialect] };
   const { code, output } = await execute(["--import", import.meta.resolve("tsx"), ...args], folder, env);
   // A machine that is too slow catches nothing.
