@@ -20,6 +20,7 @@ const server = await startPostgres();
 // Each catcher has to hold on the unbroken product first: else it would catch anything.
 const baselines = new Map<string, string | undefined>();
 const lines: Line[] = [];
+process.once("exit", printTable);
 try {
   for (const mutation of [...postgresMutations, ...sqliteMutations].filter(isWanted)) {
     const line = await judge(mutation);
@@ -28,7 +29,6 @@ try {
   }
 } finally {
   await server.stop().catch(console.error);
-  printTable();
 }
 process.exit(lines.length > 0 && lines.every(([, verdict]) => verdict === "caught" || verdict === "equivalent") ? 0 : 1);
 

@@ -5,9 +5,9 @@ import type { Driver } from "./place.ts";
 /** What came of a call: its answer, or what is known of its effect. */
 export type Answer<T> = { outcome: "done"; value: T } | { outcome: Exclude<Outcome, "done">; error: string };
 
-/** Drivers of which it is known that a call on a lost connection may never settle, and where that stands. */
+/** Drivers of which it is known that a call may never settle when its connection is lost, or while one is made; and where that stands. */
 export const KNOWN_TO_HANG: Partial<Record<Driver, string>> = {
-  "postgres.js": "https://github.com/porsager/postgres/issues/1089",
+  "postgres.js": "issues 1089, 1186 and 1193 of porsager/postgres",
 };
 
 // A call that takes so long will never settle. Where that is no news the wait is shorter: nothing is claimed by it. Of the

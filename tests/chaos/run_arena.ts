@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Arena, ArenaSettings, Fault } from "./arena.ts";
 import { now, type Step, watchClock } from "./clock.ts";
 import { startCrew } from "./crew.ts";
@@ -27,7 +28,8 @@ export interface Course {
 
 /** The least work for each fault, without which nobody would be at work when it happens. */
 export const LEAST_PER_FAULT = 100;
-const TRIES = 20;
+/** For how long a fault is tried that gets hold of nobody: those who were killed before take their time to start. */
+const TRIED_MS = 180_000;
 const TOP_UPS = 50;
 
 export function isChosen({ faults }: Pick<Plan, "faults">, name: string): boolean {
@@ -70,7 +72,7 @@ export async function runArena(arena: Arena, settings: ArenaSettings, plan: Plan
   // While there is work, and until it got hold of somebody.
   async function happen(fault: Fault, done: number): Promise<Occurrence> {
     flow.slow(true);
-    for (let tries = 1; tries <= TRIES; tries++) {
+    for (const begun = now(); now() - begun < TRIED_MS; await sleep(250)) {
       // If all was done before that was seen it takes more, of what was meant for later.
       for (let upTo = done + part / 2; !await flow.busy(upTo); upTo += LEAST_PER_FAULT / 2) {
         if (upTo > plan.attempts) throw new Error(`${fault.name}: no work was left for it`);
@@ -80,7 +82,7 @@ export async function runArena(arena: Arena, settings: ArenaSettings, plan: Plan
       if (hands > 0) return { name: fault.name, from, to: now(), hands };
       crew.resume();
     }
-    throw new Error(`${fault.name}: in ${TRIES} tries it got hold of nobody`);
+    throw new Error(`${fault.name}: for ${TRIED_MS / 1_000} s it got hold of nobody`);
   }
 }
 

@@ -69,9 +69,14 @@ function reasonIn(lines: readonly string[]): string {
 function execute(args: string[], cwd: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd, env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env }, timeout: TIMEOUT_MS });
+    const end = () => child.kill();
+    process.once("exit", end);
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
     child.on("error", reject);
-    child.on("close", (code) => resolve({ code, output }));
+    child.on("close", (code) => {
+      process.removeListener("exit", end);
+      resolve({ code, output });
+    });
   });
 }
