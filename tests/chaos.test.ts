@@ -1,8 +1,11 @@
 // The checker of the fault run sees what it is there to see, and each thing it lets pass is let pass only for a reason.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createQueue } from "../mod.ts";
 import { openSqlite } from "../src/sqlite.ts";
 import { HUNG, UNHEARD_MS } from "./chaos/calls.ts";
@@ -292,9 +295,23 @@ describe("chaos · checker", () => {
     assert.deepEqual([figures?.times, figures?.hands, figures?.leastTouched, figures?.recovered, figures?.unknown], [1, 1, 1, 1, 1]);
   });
 
+  test("what the command does not know it refuses, and says what there is", { skip: process.platform !== "linux" && "the fault run needs Linux" }, async () => {
+    const [faults, arena, attempts] = await Promise.all([["--faults", "SIGKILL", "--faults", "nosuchfault"], ["--arena", "sqlite"], ["--attempts", "1.5"]].map(refusal));
+    assert.match(faults!, /^No fault has "nosuchfault" in its name[^]*^ {2}SIGKILL of workers$[^]*^ {2}the disk is full$/m);
+    assert.match(arena!, /^There is no arena "sqlite"[^]*^ {2}Postgres$[^]*^ {2}SQLite$/m);
+    assert.match(attempts!, /^--attempts 1\.5: it takes a whole number/);
+  });
+
   test("work is the same for everybody who knows the seed, and another for another", () => {
     const some = (seed: number) => Array.from({ length: 200 }, (_, n) => workOf(seed, n));
     assert.deepEqual(some(1), some(1));
     assert.notDeepEqual(some(1), some(2));
   });
 });
+
+function refusal(args: readonly string[]): Promise<string> {
+  const script = fileURLToPath(new URL("../scripts/chaos.ts", import.meta.url));
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, ["--import", import.meta.resolve("tsx"), script, ...args], (error, _, stderr) => error?.code === 2 ? resolve(stderr) : reject(error ?? new Error(`${args.join(" ")} was not refused`)));
+  });
+}
