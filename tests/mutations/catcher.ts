@@ -50,7 +50,7 @@ export function verdictOf(catcher: Catcher, { code, output }: Result): Caught {
 
 function brokenPromise(lines: readonly string[], promises: readonly (keyof typeof PROMISES)[]): string | undefined {
   const place = lines.findIndex((line) => promises.some((promise) => line.startsWith(`✗ ${PROMISES[promise]}`)));
-  return place === -1 ? undefined : `${lines[place]!.slice(2).replace(/ \([\d,]+ looked at\)$/, "")}: ${lines[place + 1]?.trim()}`;
+  return place === -1 ? undefined : `${lines[place]!.slice(2).replace(/ \([\d,]+ looked at\)$/, "")}: ${lines[place + 1]?.trim().slice(0, 120)}`;
 }
 
 // A test stands before the suite that it is in.
