@@ -4,7 +4,20 @@ import type { Random } from "./random.ts";
 /** What goes wrong, once: resolves when the cause is over, not when everybody has recovered. */
 export interface Fault {
   readonly name: string;
-  run(crew: Crew, random: Random): Promise<void>;
+  /** @returns How many processes, connections or calls it laid its hands on; with none it did not happen. */
+  run(crew: Crew, random: Random): Promise<number>;
+}
+
+/** Faults by their names, each to be had with what it lays its hands on. */
+export type Faults<Handles> = Readonly<Record<string, (handles: Handles) => Fault["run"]>>;
+
+export function faultsWith<Handles>(faults: Faults<Handles>, handles: Handles): Fault[] {
+  return Object.entries(faults).map(([name, of]) => ({ name, run: of(handles) }));
+}
+
+/** The names of faults that cannot be had, and why not. */
+export function leftOut(faults: Faults<never>, handle: object): Arena["omitted"] {
+  return "why" in handle ? Object.keys(faults).map((name) => ({ name, why: String(handle.why) })) : [];
 }
 
 /** A database with everybody who works on it, and what can happen to them. */
@@ -28,4 +41,6 @@ export interface ArenaSettings {
   journals: string;
   /** Holds the number up to which producers may enqueue. */
   allowance: string;
+  /** While this file is there slow work takes its time. */
+  slowSign: string;
 }

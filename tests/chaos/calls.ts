@@ -1,15 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcome } from "./journal.ts";
+import type { Driver } from "./place.ts";
 
 /** What came of a call: its answer, or what is known of its effect. */
 export type Answer<T> = { outcome: "done"; value: T } | { outcome: Exclude<Outcome, "done">; error: string };
 
-// Longer than any fault lasts: a call that takes so long will never settle.
-const HUNG_MS = 15_000;
+/** Drivers of which it is known that a call may never settle when its connection is lost, or while one is made; and where that stands. */
+export const KNOWN_TO_HANG: Partial<Record<Driver, string>> = {
+  "postgres.js": "issues 1089, 1186 and 1193 of porsager/postgres",
+};
+
+// A call that takes so long will never settle. Where that is no news the wait is shorter: nothing is claimed by it. Of the
+// others it would be a violation, so it is longer than any fault lasts on a machine with ten times as much to do as it can.
+const PATIENCE_MS = { known: 20_000, others: 90_000 } as const;
+
+/** No call that was sent and not answered takes effect later than this. */
+export const UNHEARD_MS: number = PATIENCE_MS.others + 30_000;
 
 /** What a process ends with after a call that never settled: its driver may be of no more use. */
 export const HUNG_EXIT_CODE = 75;
 export const HUNG = "HUNG";
+
+export function patienceWith(driver: Driver): number {
+  return driver in KNOWN_TO_HANG ? PATIENCE_MS.known : PATIENCE_MS.others;
+}
 
 // The queue's own word that it did not do it.
 const REFUSED = ["lease_lost", "workflow_closed", "not_found"];
@@ -19,9 +33,9 @@ const REFUSED = ["lease_lost", "workflow_closed", "not_found"];
 const NOTHING = /^(busy|schema_missing|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|57P03|53300|25006|40001|SQLITE_(BUSY|FULL|CANTOPEN|READONLY).*)$/;
 
 /** Waits for a call and says what is known of it then. A call that never settles is one whose effect is unknown. */
-export async function settle<T>(call: Promise<T>): Promise<Answer<T>> {
+export async function settle<T>(call: Promise<T>, patienceMs: number): Promise<Answer<T>> {
   const timeout = new AbortController();
-  const hung = sleep(HUNG_MS, undefined, { signal: timeout.signal }).then(
+  const hung = sleep(patienceMs, undefined, { signal: timeout.signal }).then(
     (): Answer<T> => ({ outcome: "unknown", error: HUNG }),
     () => new Promise<never>(() => {}),
   );

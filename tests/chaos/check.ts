@@ -1,8 +1,18 @@
 // The journals against the tables: was anything lost, done twice, held twice, or counted twice?
 import { checkAttempt } from "./check_attempt.ts";
+import { checkHung } from "./check_hung.ts";
+import { circumstancesOf } from "./check_timeline.ts";
+import { checkWorkflows } from "./check_workflows.ts";
+import type { Step } from "./clock.ts";
 import { type Finding, type Findings, findings } from "./findings.ts";
 import type { Ledger } from "./ledger.ts";
-import { type AttemptRow, readTable, WRONG_WORKFLOWS } from "./table.ts";
+import { type AttemptRow, type Query, readTable } from "./table.ts";
+
+/** Where an attempt is, and what it is. */
+interface Placed {
+  n: number;
+  workflowId: number;
+}
 
 /** What is known of the rows of one piece of work. */
 interface Pieces {
@@ -22,27 +32,42 @@ export interface Checked {
   stuckByFaults: number;
   /** Ended by a call whose answer never came. */
   endedUnheard: number;
+  /** Leases and pickups of which only a call without an answer can tell. */
+  unheardLeases: number;
+  unheardPickups: number;
 }
 
-export async function check(ledger: Ledger, query: (sql: string) => Promise<Record<string, unknown>[]>, staleAfterMs: number): Promise<Checked> {
+/** What the checker has to know beside journals and tables. */
+export interface Setting {
+  staleAfterMs: number;
+  clockSteps: readonly Step[];
+  /** How many faults there were. */
+  faults: number;
+}
+
+export async function check(ledger: Ledger, query: Query, { staleAfterMs, clockSteps, faults }: Setting): Promise<Checked> {
   const found = findings();
   const pieces = new Map<number, Pieces>();
-  const nOf = new Map<number, number>();
-  const totals = { attempts: 0, stuckByFaults: 0, endedUnheard: 0, unheardPickups: 0 };
+  const placed = new Map<number, Placed>();
+  const circumstances = circumstancesOf(ledger, staleAfterMs, clockSteps);
+  const totals = { attempts: 0, stuckByFaults: 0, endedUnheard: 0, unheardLeases: 0, unheardPickups: 0 };
   for await (const row of readTable(query)) {
     totals.attempts++;
-    nOf.set(row.id, row.n);
+    placed.set(row.id, { n: row.n, workflowId: row.workflowId });
     count(pieces, row);
-    const facts = checkAttempt(row, ledger.leases.get(row.id) ?? [], ledger.pickups.get(row.id) ?? [], staleAfterMs, found);
+    const facts = checkAttempt(row, ledger.leases.get(row.id) ?? [], ledger.pickups.get(row.id) ?? [], circumstances, found);
     totals.stuckByFaults += Number(facts.stuckByFaults);
     totals.endedUnheard += Number(facts.endedUnheard);
+    totals.unheardLeases += facts.unheardLeases;
     totals.unheardPickups += facts.unheardPickups;
   }
-  for (const id of ledger.leases.keys()) if (!nOf.has(id)) found.violation("lost", `attempt ${id} was claimed and is not in the table`);
-  checkEnqueues(ledger, pieces, nOf, found);
+  for (const id of ledger.leases.keys()) if (!placed.has(id)) found.violation("lost", `attempt ${id} was claimed and is not in the table`);
+  checkEnqueues(ledger, pieces, placed, found);
   checkPieces(pieces, found);
-  checkReaps(ledger, totals.unheardPickups, found);
-  for (const row of await query(WRONG_WORKFLOWS)) found.violation("workflows", JSON.stringify(row));
+  const room = circumstances.claims.reduce((sum, { limit }) => sum + limit, 0);
+  if (totals.unheardLeases > room) found.violation("held", `${totals.unheardLeases} leases are in no journal, and all claims without an answer can have brought ${room}`);
+  checkHung(ledger.unknown, faults, found);
+  await checkWorkflows(ledger, query, found);
   return { ...totals, findings: found.all() };
 }
 
@@ -58,14 +83,17 @@ function count(pieces: Map<number, Pieces>, row: AttemptRow): void {
 }
 
 // Of every call all pieces are there or none, and of those acknowledged all, under the ids that were told.
-function checkEnqueues(ledger: Ledger, pieces: Map<number, Pieces>, nOf: Map<number, number>, found: Findings): void {
+function checkEnqueues(ledger: Ledger, pieces: Map<number, Pieces>, placed: Map<number, Placed>, found: Findings): void {
   // The same work is sent again after a call that did nothing for certain.
   const sentForGood = new Set(ledger.enqueues.filter(({ outcome }) => outcome === "done" || outcome === "unknown").map(({ ns }) => ns[0]));
-  for (const { ns, ids, outcome, error } of ledger.enqueues) {
+  for (const { ns, ids, workflowIds, workflowId, outcome, error } of ledger.enqueues) {
     found.checked("lost");
     if (outcome === "done") {
       ids.forEach((id, place) => {
-        if (nOf.get(id) !== ns[place]) found.violation("lost", `work ${ns[place]} was acknowledged as attempt ${id}, where the table has ${nOf.get(id) ?? "nothing"}`);
+        const is = placed.get(id);
+        const home = workflowId ?? workflowIds[place];
+        if (is === undefined || is.n !== ns[place]) found.violation("lost", `work ${ns[place]} was acknowledged as attempt ${id}, where the table has ${is?.n ?? "nothing"}`);
+        else if (is.workflowId !== home || workflowIds[place] !== home) found.violation("lost", `attempt ${id} is in workflow ${is.workflowId}, was acknowledged in ${workflowIds[place]}, and should be in ${home}`);
       });
       continue;
     }
@@ -82,13 +110,5 @@ function checkPieces(pieces: Map<number, Pieces>, found: Findings): void {
     if (first !== 1) found.violation("doubled", `work ${n} is in the table ${first} times`);
     if (retries !== retried || numbers !== (2 << retries + 1) - 2) found.violation("doubled", `work ${n}: ${retried} failures with a retry made ${retries} retries, numbers ${numbers.toString(2)}`);
     if (follows !== followed) found.violation("doubled", `work ${n}: ${followed} completions made ${follows} follow-ups`);
-  }
-}
-
-// A reap without an answer may have counted; nothing else counts unheard.
-function checkReaps(ledger: Ledger, unheardPickups: number, found: Findings): void {
-  found.checked("pickups");
-  if (unheardPickups > 0 && !ledger.unknown.some(({ type }) => type === "reaping")) {
-    found.violation("pickups", `${unheardPickups} pickups were counted that no reap answered, and every reap was answered`);
   }
 }

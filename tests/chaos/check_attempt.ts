@@ -1,21 +1,18 @@
+import { checkTimeline, type Circumstances, staleAt, type Timeline } from "./check_timeline.ts";
 import type { Findings } from "./findings.ts";
-import type { LeaseRecord } from "./ledger.ts";
+import type { LeaseRecord, Pickup } from "./ledger.ts";
 import type { AttemptRow } from "./table.ts";
 import { isPoison, MAX_PICKUPS } from "./work.ts";
 
-export interface AttemptFacts {
+export interface AttemptFacts extends Timeline {
   stuckByFaults: boolean;
   endedUnheard: boolean;
-  unheardPickups: number;
 }
 
 const ENDS = { succeeded: ["complete"], failed: ["fail", "retry"] } as const;
 
-// Between two clocks that are read one after the other.
-const MARGIN_MS = 20;
-
 /** Holds what the journals say of one attempt against its row. */
-export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pickups: readonly number[], staleAfterMs: number, found: Findings): AttemptFacts {
+export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pickups: readonly Pickup[], circumstances: Circumstances, found: Findings): AttemptFacts {
   const say = (promise: Parameters<Findings["violation"]>[0], text: string) =>
     found.violation(promise, `${text}: ${JSON.stringify(row)} ${JSON.stringify(leases)} pickups ${JSON.stringify(pickups)}`);
   // The reaper gives it another pickup only while its workflow is ACTIVE: in one that failed or is STUCK it stays.
@@ -24,7 +21,8 @@ export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pi
   checkTerminal();
   checkLeases();
   checkCounts();
-  return { stuckByFaults: exhausted && !isPoison(row.kind), endedUnheard: checkEnd(), unheardPickups: row.pickupCount - new Set(pickups).size };
+  const timeline = checkTimeline(row, leases, pickups, circumstances, say);
+  return { stuckByFaults: exhausted && !isPoison(row.kind), endedUnheard: checkEnd(), ...timeline };
 
   function checkTerminal(): void {
     found.checked("terminal");
@@ -45,6 +43,9 @@ export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pi
     if (told.length > 1) say("completed", `${told.length} ends of an attempt were acknowledged`);
     if (row.status !== "succeeded" && (row.status !== "failed" || exhausted) || isBroken) {
       if (told.length > 0) say("completed", "an end was acknowledged and the row does not have it");
+      const breaker = leases.find(({ token }) => token === row.token);
+      const broke = breaker?.ends.some(({ how, outcome }) => how === "break" && (outcome === "done" || outcome === "unknown"));
+      if (isBroken && !broke) say("completed", "an attempt failed with worker-internal-error and nobody said so");
       return false;
     }
     const kept = leases.find(({ instance, token }) => instance === row.result?.instance && String(token) === row.result.token);
@@ -71,7 +72,7 @@ export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pi
       if (next.token === lease.token) say("tokens", `token ${lease.token} was given twice`);
       if (next.to < lease.from) say("tokens", `token ${next.token} was given before token ${lease.token}`);
       const letGo = lease.ends.some(({ how, from, outcome }) => (how === "release" || how === "break") && (outcome === "done" || outcome === "unknown") && from < next.to);
-      if (!letGo && next.to < lease.lastSign + staleAfterMs - MARGIN_MS) say("held", `lease ${next.token} began while lease ${lease.token} was alive`);
+      if (!letGo && next.to < staleAt(lease.lastSign, next.to, circumstances)) say("held", `lease ${next.token} began while lease ${lease.token} was alive`);
       if (lease.lastSign > next.to) say("held", `lease ${lease.token} had a heartbeat after lease ${next.token} began`);
       if (acknowledged && acknowledged.from > next.to) say("held", `lease ${lease.token} acted after lease ${next.token} began`);
       const isOver = acknowledged && (acknowledged.how === "complete" || acknowledged.how === "fail" || acknowledged.how === "retry");
@@ -93,7 +94,8 @@ export function checkAttempt(row: AttemptRow, leases: readonly LeaseRecord[], pi
     const [certain, atMost] = [releases("done"), releases("done", "unknown")];
     const counted = handedBack - row.pickupCount;
     if (counted < certain || counted > atMost) say("pickups", `${handedBack} leases were taken or handed back, ${row.pickupCount} counted, and ${certain} to ${atMost} released`);
-    if (new Set(pickups).size !== pickups.length) say("pickups", "a pickup was counted twice");
-    if (pickups.some((pickup) => pickup < 1 || pickup > row.pickupCount)) say("pickups", "a reap told of a pickup that was not counted");
+    if (new Set(pickups.map(({ count }) => count)).size !== pickups.length) say("pickups", "a pickup was counted twice");
+    if (pickups.some(({ count }) => count < 1 || count > row.pickupCount)) say("pickups", "a reap told of a pickup that was not counted");
+    if (pickups.some(({ count, stuck }) => stuck !== (count >= MAX_PICKUPS))) say("pickups", "a reap made an attempt STUCK before its time, or not in time");
   }
 }

@@ -1,33 +1,49 @@
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { rmSync } from "node:fs";
+import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { freePort, startPostgres } from "../support/postgres_server.ts";
 import { serverUser } from "../support/postgres_binaries.ts";
+import { killServer } from "./kill_server.ts";
 import { runProgram } from "./programs.ts";
+import type { SlowDisk } from "./slow_disk.ts";
 
-/** A primary, and a standby that has every commit before it is acknowledged. */
+/** A primary, and a standby that has every commit before it is acknowledged. What happens to them says whom it touched. */
 export interface Cluster {
   /** Where the two servers listen; either may be the primary. */
   readonly ports: readonly [number, number];
   primaryPort(): number;
   /** Runs a query on the primary past the library, on a connection of its own. */
   query(sql: string): Promise<Record<string, unknown>[]>;
-  /** Stops the primary and starts it again after a while. */
-  restart(mode: "fast" | "immediate", downMs: number): Promise<void>;
+  /** Stops the primary and starts it again after a while: how many it threw out. */
+  restart(mode: "fast" | "immediate", downMs: number): Promise<number>;
   /** Kills one of the primary's own processes: it throws out everybody else and recovers. */
-  killBackend(): Promise<void>;
-  /** Stops the standby's receiver for a while, as if its disk stood still: no commit is acknowledged. */
-  freezeStandby(ms: number): Promise<void>;
-  /** Kills the primary, promotes the standby, says so, and makes a new standby in the old primary's place. */
-  failOver(promoted: () => void): Promise<void>;
+  killBackend(): Promise<number>;
+  /** Stops the primary's sender for a while, so that no commit is acknowledged: how many waited for that in the end. */
+  freezeSender(ms: number): Promise<number>;
+  /** Lets every sync to disk wait, on both servers: how many waited for that in the end. */
+  slowDisk(ms: number): Promise<number>;
+  /**
+   * Ends the primary, promotes the standby, says so, and makes a new standby in the old primary's place: how many were
+   * thrown out. By SIGKILL all processes of the primary go at once and none of them can put anything in order.
+   */
+  failOver(by: "immediate stop" | "SIGKILL", promoted: () => void): Promise<number>;
   stop(): Promise<void>;
 }
 
-// What is acknowledged must survive what happens here.
-const DURABLE = { fsync: "on", full_page_writes: "on", synchronous_commit: "on", wal_level: "replica", hot_standby: "on", wal_keep_size: "1GB", max_wal_size: "2GB", max_connections: 150 };
+// What is acknowledged must survive what happens here. Memory is shared by files of the data folder: so it goes with that.
+const DURABLE = {
+  fsync: "on", full_page_writes: "on", synchronous_commit: "on", wal_level: "replica", hot_standby: "on", wal_keep_size: "1GB",
+  max_wal_size: "2GB", max_connections: 150, dynamic_shared_memory_type: "mmap",
+};
 
-export async function startCluster(): Promise<Cluster> {
+// For a machine that has ten times as much to do as it can.
+const PATIENCE_SECONDS = 300;
+const CLIENTS = "from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
+
+/** @param disk What slows the disk of both servers down, if that can be had. */
+export async function startCluster(disk: SlowDisk | undefined): Promise<Cluster> {
   const server = await startPostgres({ settings: DURABLE });
   const user = serverUser() ?? {};
   // The watchdog of the server stops what runs in any data* folder of it.
@@ -35,10 +51,12 @@ export async function startCluster(): Promise<Cluster> {
   const ports = [server.port, await freePort()] as const;
   let primary = 0;
   const control = (which: number, ...args: string[]) =>
-    runProgram(join(server.binDir, "pg_ctl"), ["-D", folders[which]!, "-w", "-t", "60", ...args], user);
+    runProgram(join(server.binDir, "pg_ctl"), ["-D", folders[which]!, "-w", "-t", String(PATIENCE_SECONDS), ...args], { ...user, ...disk && { env: disk.env } });
   const begin = (which: number) =>
     control(which, "-l", join(server.folder, `postgres-${which}.log`), "-o", `-p ${ports[which]}`, "start");
 
+  // Again, with a disk that can be slowed down.
+  if (disk) await control(primary, "-m", "fast", "stop").then(() => begin(primary));
   await buildStandby();
 
   async function buildStandby(): Promise<void> {
@@ -56,7 +74,9 @@ export async function startCluster(): Promise<Cluster> {
   }
 
   async function query(text: string): Promise<Record<string, unknown>[]> {
-    const sql = postgres({ host: "127.0.0.1", port: ports[primary]!, username: "postgres", database: "postgres", max: 1, onnotice: () => {}, connect_timeout: 5 });
+    const sql = postgres({
+      host: "127.0.0.1", port: ports[primary]!, username: "postgres", database: "postgres", max: 1, onnotice: () => {}, connect_timeout: PATIENCE_SECONDS,
+    });
     try {
       return [...await sql.unsafe(text)];
     } finally {
@@ -64,34 +84,49 @@ export async function startCluster(): Promise<Cluster> {
     }
   }
 
+  async function count(what: string): Promise<number> {
+    const [row] = await query(`select count(*) as n ${what}`);
+    return Number(row?.["n"]);
+  }
+
   return {
     ports,
     primaryPort: () => ports[primary]!,
     query,
     async restart(mode, downMs) {
+      const thrownOut = await count(CLIENTS);
       await control(primary, "-m", mode, "stop");
       await sleep(downMs);
       await begin(primary);
+      return thrownOut;
     },
     async killBackend() {
-      const [row] = await query("select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by random() limit 1");
+      const [row] = await query(`select pid ${CLIENTS} order by random() limit 1`);
       if (row) process.kill(Number(row["pid"]), "SIGKILL");
       await sleep(500);
+      return Number(row !== undefined);
     },
-    async freezeStandby(ms) {
-      const [row] = await query("select client_port, pid from pg_stat_replication");
-      if (!row) throw new Error("There is no standby to freeze");
-      // The sender on the primary's side, which is at hand: what it does not send is not written there.
+    async freezeSender(ms) {
+      const [row] = await query("select pid from pg_stat_replication");
+      if (!row) return 0;
       process.kill(Number(row["pid"]), "SIGSTOP");
-      await sleep(ms);
-      process.kill(Number(row["pid"]), "SIGCONT");
+      try {
+        await sleep(ms);
+        return await count(`${CLIENTS} and wait_event = 'SyncRep'`);
+      } finally {
+        process.kill(Number(row["pid"]), "SIGCONT");
+      }
     },
-    async failOver(promoted) {
-      await control(primary, "-m", "immediate", "stop");
+    slowDisk: (ms) => disk!.slowFor(ms, () => count(`${CLIENTS} and wait_event in ('WALSync', 'WALWrite', 'SyncRep')`)),
+    async failOver(by, promoted) {
+      const thrownOut = await count(CLIENTS);
+      if (by === "SIGKILL") await killServer(Number.parseInt(readFileSync(join(folders[primary]!, "postmaster.pid"), "utf8"), 10), folders[primary]!);
+      else await control(primary, "-m", "immediate", "stop");
       primary = 1 - primary;
       await control(primary, "promote");
       promoted();
       await buildStandby();
+      return thrownOut;
     },
     stop: () => server.stop(),
   };

@@ -1,94 +1,95 @@
-import { chmodSync, closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqlite } from "../../src/sqlite.ts";
-import type { Arena, Fault } from "./arena.ts";
-import { undoAtExit } from "./at_exit.ts";
+import type { Fault, Faults } from "./arena.ts";
+import type { Crew } from "./crew.ts";
+import { now } from "./clock.ts";
 import { faultsOfProcesses } from "./faults_processes.ts";
-import { runProgram } from "./programs.ts";
+import { newsOf } from "./news.ts";
+import type { Random } from "./random.ts";
+import type { SlowDisk } from "./slow_disk.ts";
 
-/** What happens to a file in `folder`. */
-export async function faultsOfFile(folder: string, staleAfterMs: number, fullSign: string): Promise<Pick<Arena, "faults" | "omitted">> {
-  const seal = await howToSeal(folder);
-  return {
-    faults: [
-      ...faultsOfProcesses(staleAfterMs),
-      held("a foreign BEGIN IMMEDIATE for seconds", folder, "begin immediate", [1_000, 7_000]),
-      held("a reader that pins the log", folder, "begin; select count(*) from workflow_attempts", [2_000, 5_000]),
-      {
-        name: "no page more (max_page_count)",
-        async run(_, random) {
-          closeSync(openSync(fullSign, "w"));
-          await sleep(random.between(500, 2_500));
-          rmSync(fullSign);
-        },
-      },
-      ..."why" in seal ? [] : [readOnlyFolder(folder, seal)],
-    ],
-    omitted: "why" in seal ? [{ name: "the folder is read-only", why: seal.why }] : [],
-  };
+/** What the faults of a file lay their hands on. */
+interface Handles {
+  /** Where the database is, and nothing else. */
+  folder: string;
+  journals: string;
+  staleAfterMs: number;
+  /** While this file is there the workers let the database grow no more. */
+  fullSign: string;
 }
+
+export const faultsOfFile: Faults<Handles> = {
+  ...faultsOfProcesses,
+  "a foreign BEGIN IMMEDIATE for seconds": held("begin immediate", [1_000, 7_000]),
+  "a reader that pins the log": held("begin; select count(*) from workflow_attempts", [2_000, 5_000]),
+  "no page more (max_page_count)": ({ fullSign, journals }) => async (_, random) => {
+    closeSync(openSync(fullSign, "w"));
+    return await full(journals, random).finally(() => rmSync(fullSign));
+  },
+};
+
+/** `seal` makes the folder read-only, and writable again. */
+export const faultsOfSealing: Faults<{ folder: string; seal: (sealed: boolean) => Promise<void> }> = {
+  // Nobody has the file open when it happens, so that its log is gone and who comes now has to make it again.
+  "the folder is read-only": ({ folder, seal }) => async (crew, random) => {
+    crew.pause();
+    const ended = await crew.killAll();
+    (await openSqlite(join(folder, "queue.db"))).close();
+    await seal(true);
+    crew.resume();
+    await sleep(random.between(2_000, 4_000));
+    await seal(false);
+    return ended;
+  },
+};
+
+export const faultsOfSlowFile: Faults<{ disk: SlowDisk }> = {
+  "slow disk: every sync to disk takes 0.3 s": ({ disk }) => (crew, random) => disk.slowFor(random.between(2_000, 5_000), () => crew.names().length),
+};
 
 /** What happens on a disk that is small enough to be filled. */
-export function faultsOfFullDisk(folder: string, staleAfterMs: number): Fault[] {
-  return [
-    ...faultsOfProcesses(staleAfterMs),
-    {
-      name: "the disk is full",
-      async run(_, random) {
-        const ballast = join(folder, "ballast");
-        fill(ballast);
-        await sleep(random.between(500, 2_500));
-        rmSync(ballast);
-      },
-    },
-  ];
+export const faultsOfFullDisk: Faults<Handles> = {
+  ...faultsOfProcesses,
+  "the disk is full": ({ folder, journals }) => async (_, random) => {
+    const ballast = join(folder, "ballast");
+    fill(ballast);
+    return await full(journals, random).finally(() => existsSync(ballast) && rmSync(ballast));
+  },
+};
+
+// For a while, and until somebody was told: as long as there is room in what the file has already, nobody is.
+async function full(journals: string, random: Random): Promise<number> {
+  const told = newsOf(journals);
+  const until = now() + random.between(500, 2_500);
+  for (let patience = 300; patience > 0 && (now() < until || told(/SQLITE_FULL/) === 0); patience--) await sleep(100);
+  return told(/SQLITE_FULL/);
 }
 
-function held(name: string, folder: string, sql: string, [least, most]: [number, number]): Fault {
-  return {
-    name,
-    async run(_, random) {
-      const db = await openSqlite(join(folder, "queue.db"));
-      try {
-        for (const statement of sql.split("; ")) db.query(statement).all();
-        await sleep(random.between(least, most));
-        db.run("rollback");
-      } finally {
-        db.close();
-      }
-    },
+function held(sql: string, [least, most]: [number, number]): (handles: Handles) => Fault["run"] {
+  return ({ folder }) => async (crew: Crew, random: Random) => {
+    const db = await openSqlite(join(folder, "queue.db"));
+    try {
+      for (const statement of sql.split("; ")) await patiently(() => db.query(statement).all());
+      await sleep(random.between(least, most));
+      db.run("rollback");
+    } finally {
+      db.close();
+    }
+    return crew.names().length;
   };
 }
 
-// Nobody has the file open when it happens, so that its log is gone and who comes now has to make it again.
-function readOnlyFolder(folder: string, seal: (sealed: boolean) => Promise<void>): Fault {
-  return {
-    name: "the folder is read-only",
-    async run(crew, random) {
-      crew.pause();
-      await crew.killAll();
-      (await openSqlite(join(folder, "queue.db"))).close();
-      await seal(true);
-      crew.resume();
-      await sleep(random.between(2_000, 4_000));
-      await seal(false);
-    },
-  };
-}
-
-// The rights of a folder do not bind root, but the immutable flag does.
-async function howToSeal(folder: string): Promise<((sealed: boolean) => Promise<void>) | { why: string }> {
-  if (process.getuid?.() !== 0) return (sealed) => Promise.resolve(chmodSync(folder, sealed ? 0o555 : 0o755));
-  const seal = async (sealed: boolean) => void await runProgram("chattr", [sealed ? "+i" : "-i", folder]);
-  undoAtExit("chattr", ["-i", folder]);
-  try {
-    await seal(true);
-    await seal(false);
-    return seal;
-  } catch (error) {
-    return { why: `root writes to read-only folders, and chattr +i failed: ${(error as Error).message.split("\n")[1] ?? error}` };
+// The crew has the file locked most of the time.
+async function patiently(work: () => void): Promise<void> {
+  for (let tries = 100;; tries--) {
+    try {
+      return work();
+    } catch (error) {
+      if (tries === 0 || !/^SQLITE_BUSY/.test(String((error as { code?: unknown }).code))) throw error;
+      await sleep(50);
+    }
   }
 }
 

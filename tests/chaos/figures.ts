@@ -5,6 +5,8 @@ export interface Occurrence {
   name: string;
   from: number;
   to: number;
+  /** How many processes, connections or calls it laid its hands on. */
+  hands: number;
 }
 
 /** What a kind of fault did in all. */
@@ -12,8 +14,12 @@ export interface FaultFigures {
   name: string;
   times: number;
   seconds: number;
+  /** Processes, connections or calls that it laid its hands on. */
+  hands: number;
   /** Attempts that somebody held while it lasted. */
   touched: number;
+  /** The fewest of one time. */
+  leastTouched: number;
   /** Leases taken back from then until the next fault. */
   recovered: number;
   /** Calls begun from then until the next fault whose effect nobody ever learned. */
@@ -22,7 +28,7 @@ export interface FaultFigures {
   longestGapMs: number;
 }
 
-export function figuresOf(occurrences: readonly Occurrence[], ledger: Ledger): FaultFigures[] {
+export function figuresOf(occurrences: readonly Occurrence[], ledger: Ledger, staleAfterMs: number): FaultFigures[] {
   const starts = occurrences.map(({ from }) => from);
   const touched = occurrences.map(() => new Set<number>());
   const recovered = occurrences.map(() => 0);
@@ -31,7 +37,8 @@ export function figuresOf(occurrences: readonly Occurrence[], ledger: Ledger): F
 
   for (const [attempt, leases] of ledger.leases) {
     for (const { from, lastSign, ends } of leases) {
-      const until = Math.max(lastSign, ...ends.map((end) => end.from));
+      // Whoever was killed or never spoke of it again had it until it was stale.
+      const until = Math.max(ends.length > 0 ? lastSign : lastSign + staleAfterMs, ...ends.map((end) => end.from));
       for (let place = Math.max(0, before(starts, from)); place < starts.length && starts[place]! <= until; place++) {
         if (from <= occurrences[place]!.to) touched[place]!.add(attempt);
       }
@@ -44,11 +51,13 @@ export function figuresOf(occurrences: readonly Occurrence[], ledger: Ledger): F
   }
 
   const kinds = new Map<string, FaultFigures>();
-  occurrences.forEach(({ name, from, to }, place) => {
-    const sum = kinds.get(name) ?? { name, times: 0, seconds: 0, touched: 0, recovered: 0, unknown: 0, longestGapMs: 0 };
+  occurrences.forEach(({ name, from, to, hands }, place) => {
+    const sum = kinds.get(name) ?? { name, times: 0, seconds: 0, hands: 0, touched: 0, leastTouched: Infinity, recovered: 0, unknown: 0, longestGapMs: 0 };
     sum.times++;
     sum.seconds += (to - from) / 1_000;
+    sum.hands += hands;
     sum.touched += touched[place]!.size;
+    sum.leastTouched = Math.min(sum.leastTouched, touched[place]!.size);
     sum.recovered += recovered[place]!;
     sum.unknown += unknown[place]!;
     sum.longestGapMs = Math.max(sum.longestGapMs, gaps[place]!);

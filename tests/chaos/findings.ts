@@ -13,6 +13,7 @@ export const PROMISES = {
   held: "no attempt is held by two valid leases, and no lease that was lost acts any more",
   tokens: "fencing tokens rise with every lease and every lease taken or handed back, by one each",
   pickups: "every pickup is counted once; a claim and a release are not",
+  settled: "every call settles, with an answer or an error, but for drivers that are known not to",
   workflows: "every workflow's status is the one that its attempts make",
 } as const;
 

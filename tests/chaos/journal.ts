@@ -4,6 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { HUNG, HUNG_EXIT_CODE } from "./calls.ts";
+import type { Driver } from "./place.ts";
 
 /** An attempt and the fencing token of a lease on it. */
 export type Held = [attemptId: string, fencingToken: string];
@@ -18,7 +19,7 @@ export type Ending = "complete" | "fail" | "retry" | "break" | "release";
 
 /** Times are of the clock that all processes share. `call` numbers the calls of a process. */
 export type Entry =
-  | { type: "started"; at: number; instance: string; pid: number; via: string }
+  | { type: "started"; at: number; instance: string; pid: number; via: string; driver: Driver }
   | { type: "claiming"; call: number; at: number; limit: number }
   | { type: "claimed"; call: number; at: number; leases: [...Held, pickupCount: number][] }
   | { type: "ending"; call: number; at: number; how: Ending; lease: Held }
@@ -29,9 +30,7 @@ export type Entry =
   | { type: "enqueuing"; call: number; at: number; ns: number[]; workflowId?: string }
   | { type: "enqueued"; call: number; at: number; ids: string[]; workflowIds: string[] }
   /** The answer to a call that is none of the above. */
-  | { type: "answered"; call: number; at: number; outcome: Outcome; error?: string }
-  /** Poison: the worker is about to kill itself, or will never speak of the attempt again. */
-  | { type: "crashing" | "abandoned"; at: number; lease: Held };
+  | { type: "answered"; call: number; at: number; outcome: Outcome; error?: string };
 
 export interface Journal {
   /** On disk, as far as the system is concerned, before this returns: a SIGKILL right after takes nothing away. A hung call ends the process. */

@@ -1,4 +1,5 @@
 import { type Ending, type Entry, journalsIn, type Outcome, readJournal } from "./journal.ts";
+import type { Driver } from "./place.ts";
 
 /** A call that ended a lease, or tried to. Without an answer its outcome is unknown and it may take effect any time. */
 export interface End {
@@ -31,21 +32,46 @@ export interface CallRecord {
 
 /** An enqueue: what was sent, and the ids if it was answered. */
 export interface EnqueueRecord extends CallRecord {
+  /** When it was answered; Infinity if nobody knows. */
+  to: number;
   ns: number[];
+  /** The workflow that was to be joined. */
+  workflowId: number | undefined;
   ids: number[];
+  workflowIds: number[];
+}
+
+/** A pickup that a reap told of; the reap was sent after `from` and answered before `to`. */
+export interface Pickup {
+  count: number;
+  stuck: boolean;
+  from: number;
+  to: number;
+}
+
+/** A call whose effect nobody knows. */
+export interface UnknownCall {
+  type: Opening["type"];
+  from: number;
+  error: string;
+  /** The place in the crew, and the driver that its process was on. */
+  via: string;
+  driver: Driver;
+  /** Of a claim: how many it might have brought. */
+  limit: number;
 }
 
 /** What all journals say together. */
 export interface Ledger {
   /** By attempt, in the order of their tokens. */
   leases: Map<number, LeaseRecord[]>;
-  /** By attempt: the counts that reap answered. */
-  pickups: Map<number, number[]>;
+  /** By attempt: the pickups that reaps told of. */
+  pickups: Map<number, Pickup[]>;
   enqueues: EnqueueRecord[];
   /** Every attempt taken back, by the time of the answer. */
   reapedAt: number[];
-  /** Calls whose effect nobody knows, by what they were. */
-  unknown: { type: Entry["type"]; from: number; error: string }[];
+  /** By the time at which they were sent. */
+  unknown: UnknownCall[];
   calls: number;
 }
 
@@ -55,21 +81,22 @@ type Opening = Extract<Entry, { call: number }> & { type: "claiming" | "ending" 
 export async function readLedger(folder: string): Promise<Ledger> {
   const ledger: Ledger = { leases: new Map(), pickups: new Map(), enqueues: [], reapedAt: [], unknown: [], calls: 0 };
   for (const file of journalsIn(folder)) {
-    let reader = startReader(ledger, "");
+    let reader = startReader(ledger, { instance: "", via: "", driver: "openSqlite" });
     for await (const entry of readJournal(file)) {
       if (entry.type === "started") {
         reader.close();
-        reader = startReader(ledger, entry.instance);
+        reader = startReader(ledger, entry);
       } else reader.read(entry);
     }
     reader.close();
   }
   for (const leases of ledger.leases.values()) leases.sort((a, b) => a.token - b.token || a.from - b.from);
+  ledger.unknown.sort((a, b) => a.from - b.from);
   return ledger;
 }
 
 // Of one process: its calls and leases are nobody else's.
-function startReader(ledger: Ledger, instance: string) {
+function startReader(ledger: Ledger, { instance, via, driver }: Pick<Extract<Entry, { type: "started" }>, "instance" | "via" | "driver">) {
   const open = new Map<number, Opening>();
   const mine = new Map<string, LeaseRecord>();
   const endOf = new Map<number, End>();
@@ -95,13 +122,14 @@ function startReader(ledger: Ledger, instance: string) {
       });
     }
     if (entry.type === "reaped") {
-      for (const [id, pickupCount] of entry.rows) {
-        push(ledger.pickups, Number(id), pickupCount);
+      for (const [id, count, stuck] of entry.rows) {
+        push(ledger.pickups, Number(id), { count, stuck, from: opening.at, to: entry.at });
         ledger.reapedAt.push(entry.at);
       }
     }
     if (entry.type === "enqueued" && opening.type === "enqueuing") {
-      ledger.enqueues.push({ from: opening.at, outcome: "done", ns: opening.ns, ids: entry.ids.map(Number) });
+      const made = { ids: entry.ids.map(Number), workflowIds: entry.workflowIds.map(Number) };
+      ledger.enqueues.push({ ...enqueue(opening), to: entry.at, outcome: "done", ...made });
     }
   }
 
@@ -120,8 +148,14 @@ function startReader(ledger: Ledger, instance: string) {
   function failed(opening: Opening, at: number, outcome: Outcome, error: string): void {
     if (opening.type === "ending") Object.assign(endOf.get(opening.call)!, { outcome, to: outcome === "unknown" ? Infinity : at });
     endOf.delete(opening.call);
-    if (opening.type === "enqueuing") ledger.enqueues.push({ from: opening.at, outcome, ns: opening.ns, ids: [], error });
-    if (outcome === "unknown") ledger.unknown.push({ type: opening.type, from: opening.at, error });
+    if (opening.type === "enqueuing") ledger.enqueues.push({ ...enqueue(opening), to: outcome === "unknown" ? Infinity : at, outcome, ids: [], workflowIds: [], error });
+    if (outcome === "unknown") {
+      ledger.unknown.push({ type: opening.type, from: opening.at, error, via, driver, limit: opening.type === "claiming" ? opening.limit : 0 });
+    }
+  }
+
+  function enqueue({ at, ns, workflowId }: Extract<Entry, { type: "enqueuing" }>): Pick<EnqueueRecord, "from" | "ns" | "workflowId"> {
+    return { from: at, ns, workflowId: workflowId === undefined ? undefined : Number(workflowId) };
   }
 
   // The process is gone: nothing will answer what is open.

@@ -17,6 +17,9 @@ export type Place =
     prepare: boolean;
   };
 
+/** What runs its statements. */
+export type Driver = "postgres.js" | "pg" | "openSqlite";
+
 export type ChaosQueue = Queue<Record<string, Payload>>;
 
 /** What a process works with. */
@@ -24,6 +27,10 @@ export interface Workplace {
   queue: ChaosQueue;
   /** SQLite: lets the file not grow any more, or grow again. */
   limitPages(limited: boolean): void;
+}
+
+export function driverOf(place: Place): Driver {
+  return place.dialect === "sqlite" ? "openSqlite" : place.driver;
 }
 
 const CONNECT_SECONDS = 3;

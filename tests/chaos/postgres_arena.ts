@@ -1,14 +1,15 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { createQueue } from "../../mod.ts";
-import type { Arena, ArenaSettings } from "./arena.ts";
+import { type Arena, type ArenaSettings, faultsWith, leftOut } from "./arena.ts";
 import { startCluster } from "./cluster.ts";
 import type { Slot } from "./crew.ts";
-import { faultsOfPostgres } from "./faults_postgres.ts";
+import { faultsOfNamespace, faultsOfPgBouncer, faultsOfPostgres, faultsOfSlowServers } from "./faults_postgres.ts";
 import { makeNamespace } from "./namespace.ts";
 import { findPgBouncer, startPgBouncer } from "./pgbouncer.ts";
 import type { Place } from "./place.ts";
 import { startProxy } from "./proxy.ts";
+import { makeSlowDisk } from "./slow_disk.ts";
 import { KILLER_ROLE, ROLES } from "./work.ts";
 
 const HOUR = 3_600_000;
@@ -17,7 +18,9 @@ type Way = Omit<Extract<Place, { dialect: "postgres" }>, "dialect">;
 
 /** A primary and its standby, and workers that reach them by every way there is. */
 export async function openPostgresArena(settings: ArenaSettings): Promise<Arena> {
-  const cluster = await startCluster();
+  const { staleAfterMs } = settings;
+  const disk = await makeSlowDisk();
+  const cluster = await startCluster("why" in disk ? undefined : disk);
   const proxy = await startProxy(cluster.primaryPort());
   // PgBouncer knows one address: this proxy leads it to the server that is the primary, and does nothing else.
   const follower = await startProxy(cluster.primaryPort());
@@ -45,7 +48,7 @@ export async function openPostgresArena(settings: ArenaSettings): Promise<Arena>
 
   function worker(via: string, way: Way, batch: number, skewMs = 0): Slot {
     const roles = batch === 1 ? [...ROLES, KILLER_ROLE] : ROLES;
-    const args = { ...common(via, way), roles, batch, parallel: way.poolSize, reapEveryMs: settings.staleAfterMs / 3, skewMs, fullSign: "" };
+    const args = { ...common(via, way), roles, batch, parallel: way.poolSize, reapEveryMs: staleAfterMs / 3, skewMs, fullSign: "", slowSign: settings.slowSign };
     return { name: via, script: "worker", args };
   }
 
@@ -55,18 +58,20 @@ export async function openPostgresArena(settings: ArenaSettings): Promise<Arena>
 
   function common(via: string, way: Way) {
     const journal = join(settings.journals, `${via.replaceAll(" ", "-")}.jsonl`);
-    return { via, place: { dialect: "postgres", ...way }, journal, staleAfterMs: settings.staleAfterMs };
+    return { via, place: { dialect: "postgres", ...way }, journal, staleAfterMs };
   }
 
   const primaryMoved = () => proxies.forEach((each) => each.lead(cluster.primaryPort()));
   return {
     name: "Postgres",
     slots,
-    faults: faultsOfPostgres({ cluster, proxy, bouncer, namespace: "why" in namespace ? undefined : namespace, primaryMoved, staleAfterMs: settings.staleAfterMs }),
-    omitted: [
-      ..."why" in namespace ? [{ name: "network namespace cut off", why: namespace.why }] : [],
-      ..."why" in program ? [{ name: "PgBouncer killed", why: program.why }] : [],
+    faults: [
+      ...faultsWith(faultsOfPostgres, { cluster, proxy, primaryMoved, staleAfterMs }),
+      ..."why" in disk ? [] : faultsWith(faultsOfSlowServers, { cluster }),
+      ...bouncer ? faultsWith(faultsOfPgBouncer, { bouncer, follower }) : [],
+      ...cable && !("why" in namespace) ? faultsWith(faultsOfNamespace, { namespace, cable, staleAfterMs }) : [],
     ],
+    omitted: [...leftOut(faultsOfSlowServers, disk), ...leftOut(faultsOfPgBouncer, program), ...leftOut(faultsOfNamespace, namespace)],
     async migrate() {
       const sql = postgres({ host: "127.0.0.1", port: cluster.primaryPort(), username: "postgres", database: "postgres", max: 1, onnotice: () => {} });
       await createQueue(sql).migrate();

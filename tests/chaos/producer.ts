@@ -1,13 +1,14 @@
-// A producer process: enqueues its share of the work, as far as it is allowed to by then. It writes down each call before and
-// after, and never repeats one whose outcome is unknown.
-import { readFileSync } from "node:fs";
+// A producer process: enqueues its share of the work, as far as it is allowed to by then, and says how far that was. It writes
+// down each call before and after, and never repeats one whose outcome is unknown.
+import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { settle } from "./calls.ts";
+import { patienceWith, settle } from "./calls.ts";
 import { now } from "./clock.ts";
 import { openJournal, readJournal } from "./journal.ts";
-import { openPlace, type Place, type Workplace } from "./place.ts";
+import { driverOf, openPlace, type Place, type Workplace } from "./place.ts";
 import { seededRandom } from "./random.ts";
+import { nextOfShare, SHARE, usedFile } from "./share.ts";
 import { workOf } from "./work.ts";
 
 /** What a producer is told on its command line, as JSON. */
@@ -17,27 +18,36 @@ export interface ProducerArguments {
   journal: string;
   staleAfterMs: number;
   seed: number;
-  /** This is one of so many producers, each with every so-manieth batch. */
+  /** This is one of so many producers, each with every so-manieth piece of the work. */
   share: number;
   of: number;
   /** The file that says up to which number work may be enqueued. */
   allowance: string;
 }
 
-const BATCH = 100;
 const SIBLINGS = 5;
 const args: ProducerArguments = JSON.parse(process.argv[2] ?? "");
-const resumeAt = await nextAfterJournal();
+let next = await nextAfterJournal();
 const journal = openJournal(args.journal);
 const { queue } = await open();
 const random = seededRandom(args.seed + args.share);
+const driver = driverOf(args.place);
 let calls = 0;
-journal.write({ type: "started", at: now(), instance: queue.instanceId, pid: process.pid, via: args.via });
-for (let batch = resumeAt;; batch += args.of) {
-  const first = batch * BATCH;
-  while (allowance() < first + BATCH) await sleep(20);
-  const ns = Array.from({ length: BATCH }, (_, place) => first + place);
-  // The last few of a batch join a workflow of the others.
+journal.write({ type: "started", at: now(), instance: queue.instanceId, pid: process.pid, via: args.via, driver });
+for (;;) {
+  const allowed = allowance();
+  while (next < allowed) {
+    const until = Math.min(allowed, (Math.floor(next / SHARE) + 1) * SHARE);
+    await enqueueAll(Array.from({ length: until - next }, (_, place) => next + place));
+    next = nextOfShare(until, args.share, args.of);
+  }
+  writeFileSync(usedFile(args.allowance, args.share), String(allowed));
+  while (allowance() === allowed) await sleep(20);
+}
+
+// The last few of a list that is long enough join a workflow of the others.
+async function enqueueAll(ns: number[]): Promise<void> {
+  if (ns.length <= 2 * SIBLINGS) return void await enqueue(ns);
   const workflowId = await enqueue(ns.slice(0, -SIBLINGS));
   await enqueue(ns.slice(-SIBLINGS), workflowId);
 }
@@ -47,7 +57,7 @@ async function enqueue(ns: number[], workflowId?: string): Promise<string | unde
   for (;;) {
     const call = ++calls;
     journal.write({ type: "enqueuing", call, at: now(), ns, ...workflowId !== undefined && { workflowId } });
-    const answer = await settle(queue.enqueue(work));
+    const answer = await settle(queue.enqueue(work), patienceWith(driver));
     if (answer.outcome === "done") {
       const [ids, workflowIds] = [answer.value.map(({ attemptId }) => attemptId), answer.value.map((each) => each.workflowId)];
       journal.write({ type: "enqueued", call, at: now(), ids, workflowIds });
@@ -63,17 +73,17 @@ function allowance(): number {
   return Number(readFileSync(args.allowance, "utf8"));
 }
 
-// Whoever had this share before may have been killed in the middle of a batch: what is left of that one is left out.
+// Whoever had this share before may have been killed before an answer came: what it had sent is not sent again.
 async function nextAfterJournal(): Promise<number> {
-  let last = args.share - args.of;
+  let next = args.share * SHARE;
   try {
     for await (const entry of readJournal(args.journal)) {
-      if (entry.type === "enqueuing") last = Math.floor((entry.ns[0] ?? 0) / BATCH);
+      if (entry.type === "enqueuing") next = nextOfShare(entry.ns.at(-1)! + 1, args.share, args.of);
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  return last + args.of;
+  return next;
 }
 
 async function open(): Promise<Workplace> {

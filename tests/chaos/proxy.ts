@@ -6,13 +6,15 @@ type Direction = "up" | "down";
 /** Stands between workers and a server, and does what networks do. */
 export interface Proxy {
   readonly port: number;
-  /** Cuts every connection that is open now. */
-  drop(): void;
+  /** How many connections lead through it now. */
+  connections(): number;
+  /** Cuts every connection that is open now, and says how many those were. */
+  drop(): number;
   /** Holds back what goes to the server (`up`) or comes from it (`down`) until `flow`. */
   stall(...directions: Direction[]): void;
   flow(): void;
-  /** From now on lets requests through but keeps every answer, for so long; then cuts the connections it was kept from. */
-  loseAnswers(ms: number): Promise<void>;
+  /** From now on lets requests through but keeps every answer, for so long; then cuts the connections where it kept one. */
+  loseAnswers(ms: number): Promise<number>;
   /** Leads new connections there, and cuts those that lead elsewhere. */
   lead(port: number): void;
   close(): Promise<void>;
@@ -20,13 +22,13 @@ export interface Proxy {
 
 /** @param host Where it listens, another address when the workers are in a network of their own. */
 export async function startProxy(target: number, host = "127.0.0.1"): Promise<Proxy> {
-  const pairs = new Set<{ client: Socket; server: Socket; lossy: boolean }>();
+  const pairs = new Set<{ client: Socket; server: Socket; lossy: boolean; lost: boolean }>();
   const stalled = new Set<Direction>();
   let losing = false;
 
   const listener = createServer({ noDelay: true }, (client) => {
     const server = connect({ port: target, host: "127.0.0.1", noDelay: true });
-    const pair = { client, server, lossy: false };
+    const pair = { client, server, lossy: false, lost: false };
     pairs.add(pair);
     const end = () => {
       pairs.delete(pair);
@@ -40,7 +42,8 @@ export async function startProxy(target: number, host = "127.0.0.1"): Promise<Pr
     });
     server.on("data", (data) => {
       // What was asked before is answered; the first request of the bad time never is.
-      if (!pair.lossy) client.write(data);
+      if (pair.lossy) pair.lost = true;
+      else client.write(data);
     });
     apply(pair);
   });
@@ -54,15 +57,19 @@ export async function startProxy(target: number, host = "127.0.0.1"): Promise<Pr
     else server.resume();
   }
 
-  function drop(): void {
-    for (const { client, server } of pairs) {
-      client.destroy();
-      server.destroy();
-    }
+  function drop(): number {
+    for (const pair of pairs) cut(pair);
+    return pairs.size;
+  }
+
+  function cut({ client, server }: { client: Socket; server: Socket }): void {
+    client.destroy();
+    server.destroy();
   }
 
   return {
     port: (listener.address() as AddressInfo).port,
+    connections: () => pairs.size,
     drop,
     stall(...directions) {
       directions.forEach((direction) => stalled.add(direction));
@@ -76,11 +83,9 @@ export async function startProxy(target: number, host = "127.0.0.1"): Promise<Pr
       losing = true;
       await new Promise((resolve) => setTimeout(resolve, ms));
       losing = false;
-      for (const { client, server, lossy } of pairs) {
-        if (!lossy) continue;
-        client.destroy();
-        server.destroy();
-      }
+      const lossy = [...pairs].filter((pair) => pair.lossy);
+      lossy.forEach(cut);
+      return lossy.filter(({ lost }) => lost).length;
     },
     lead(port) {
       target = port;

@@ -12,10 +12,10 @@ export interface Recorder {
   beat(leases: readonly OwnLease[], call: () => Promise<{ held: boolean }[]>): Promise<{ held: boolean }[]>;
   end(how: Ending, claim: OwnLease, call: () => Promise<void>): Promise<Outcome>;
   reap(call: () => Promise<{ requeued: Reaped[]; stuck: Reaped[] }>): Promise<void>;
-  note(type: "crashing" | "abandoned", claim: OwnLease): void;
 }
 
-export function startRecord({ write }: Journal): Recorder {
+/** @param patienceMs How long a call may take before it is held to be hung. */
+export function startRecord({ write }: Journal, patienceMs: number): Recorder {
   let calls = 0;
 
   function answered(call: number, answer: Answer<unknown>): void {
@@ -27,7 +27,7 @@ export function startRecord({ write }: Journal): Recorder {
     async claim(limit, call) {
       const number = ++calls;
       write({ type: "claiming", call: number, at: now(), limit });
-      const answer = await settle(call());
+      const answer = await settle(call(), patienceMs);
       if (answer.outcome !== "done") {
         answered(number, answer);
         return [];
@@ -39,7 +39,7 @@ export function startRecord({ write }: Journal): Recorder {
     async beat(leases, call) {
       const number = ++calls;
       write({ type: "beating", call: number, at: now(), leases: leases.map(held) });
-      const answer = await settle(call());
+      const answer = await settle(call(), patienceMs);
       if (answer.outcome !== "done") {
         answered(number, answer);
         return [];
@@ -50,20 +50,19 @@ export function startRecord({ write }: Journal): Recorder {
     async end(how, claim, call) {
       const number = ++calls;
       write({ type: "ending", call: number, at: now(), how, lease: held(claim) });
-      const answer = await settle(call());
+      const answer = await settle(call(), patienceMs);
       answered(number, answer);
       return answer.outcome;
     },
     async reap(call) {
       const number = ++calls;
       write({ type: "reaping", call: number, at: now() });
-      const answer = await settle(call());
+      const answer = await settle(call(), patienceMs);
       if (answer.outcome !== "done") return answered(number, answer);
       const { requeued, stuck } = answer.value;
       const row = (isStuck: boolean) => ({ attemptId, pickupCount }: Reaped): [string, number, boolean] => [attemptId, pickupCount, isStuck];
       write({ type: "reaped", call: number, at: now(), rows: [...requeued.map(row(false)), ...stuck.map(row(true))] });
     },
-    note: (type, claim) => write({ type, at: now(), lease: held(claim) }),
   };
 }
 

@@ -1,14 +1,14 @@
-import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Arena, ArenaSettings, Fault } from "./arena.ts";
-import { now } from "./clock.ts";
+import { now, type Step, watchClock } from "./clock.ts";
 import { startCrew } from "./crew.ts";
 import type { Occurrence } from "./figures.ts";
-import { journalsIn } from "./journal.ts";
+import { type Flow, startFlow } from "./flow.ts";
 import type { Random } from "./random.ts";
 
 /** How much is done to an arena. */
 export interface Plan {
+  /** How many pieces of work there are in the end: what is enqueued, without the retries and follow-ups made of it. */
   attempts: number;
   /** How often each fault happens. */
   times: number;
@@ -18,72 +18,83 @@ export interface Plan {
 
 export interface Course {
   occurrences: Occurrence[];
+  /** The pieces of work that came into the table. */
+  pieces: number;
+  /** The names of the faults that were to happen. */
+  planned: readonly string[];
   driverCrashes: number;
+  clockSteps: readonly Step[];
 }
 
-const OPEN_ROWS = `select attempt_id, role, status, outcome, pickup_count, fencing_token, locked_by_instance, lock_heartbeat_at, created_at
-  from workflow_attempts where status in ('pending', 'scheduled', 'in_progress') or outcome = 'worker-internal-error' limit 5`;
-const POLL_MS = 250;
-const STALLED_MS = 60_000;
-const OPEN = `select (select count(*) from workflow_attempts where status = 'pending')
-  + (select count(*) from workflow_attempts where status = 'scheduled') + (select count(*) from workflow_attempts where status = 'in_progress')
-  + (select count(*) from workflow_attempts as a join workflows as w on w.workflow_id = a.workflow_id
-     where a.status = 'failed' and a.outcome = 'worker-internal-error' and w.status = 'ACTIVE') as remaining,
-  (select max(attempt_id) from workflow_attempts) as made`;
+/** The least work for each fault, without which nobody would be at work when it happens. */
+export const LEAST_PER_FAULT = 100;
+/** For how long a fault is tried that gets hold of nobody: those who were killed before take their time to start. */
+const TRIED_MS = 180_000;
+const TOP_UPS = 50;
 
-/** Lets the crew work and the faults happen, until all work that was to be enqueued is done. Nobody is left at its end. */
+export function isChosen({ faults }: Pick<Plan, "faults">, name: string): boolean {
+  return faults.length === 0 || faults.some((word) => name.includes(word));
+}
+
+/** Lets the crew work and the faults happen, until all work that was planned is done. Nobody is left at its end. */
 export async function runArena(arena: Arena, settings: ArenaSettings, plan: Plan, random: Random, say: (text: string) => void): Promise<Course> {
-  const faults = schedule(arena.faults.filter(({ name }) => plan.faults.length === 0 || plan.faults.some((word) => name.includes(word))), plan.times, random);
+  const chosen = arena.faults.filter(({ name }) => isChosen(plan, name));
+  const faults = schedule(chosen, plan.times, random);
+  const part = plan.attempts / (faults.length + 1);
+  if (part < LEAST_PER_FAULT) throw new Error(`${plan.attempts} attempts are too few for ${faults.length} faults: it takes ${LEAST_PER_FAULT * (faults.length + 1)}`);
   const occurrences: Occurrence[] = [];
-  allow(0);
   await arena.migrate();
+  const clock = watchClock();
   const crew = startCrew(arena.slots);
+  const flow = startFlow(arena, settings, crew.complaints);
+  let pieces: number;
   try {
     for (const [place, fault] of faults.entries()) {
-      // Work for this fault, and for the time in which everybody recovers.
-      allow(place + 2);
-      await worked(place + 0.5);
       const from = now();
-      await fault.run(crew, random);
-      occurrences.push({ name: fault.name, from, to: now() });
+      occurrences.push(await happen(fault, place * part));
+      // The other half is enqueued and done by those who recovered.
+      flow.slow(false);
       crew.resume();
-      await worked(place + 1);
-      say(`${fault.name}; ${((now() - from) / 1_000).toFixed(1)} s until the work went on`);
+      flow.release((place + 1) * part);
+      await flow.drained(part / 4);
+      say(`${fault.name}; ${((now() - from) / 1_000).toFixed(1)} s until the work after it was done`);
     }
-    allow(faults.length + 1);
-    await worked(Infinity);
+    flow.release(plan.attempts);
+    await flow.drained(0);
+    pieces = await topUp(flow, plan.attempts);
   } finally {
     crew.pause();
     await crew.killAll();
+    clock.stop();
   }
-  return { occurrences, driverCrashes: crew.driverCrashes() };
+  return { occurrences, pieces, planned: chosen.map(({ name }) => name), driverCrashes: crew.driverCrashes(), clockSteps: clock.steps };
 
-  function allow(parts: number): void {
-    writeFileSync(settings.allowance, String(Math.ceil(plan.attempts * Math.min(1, parts / (faults.length + 1)))));
-  }
-
-  // Until so many parts are done, or nothing is left to do.
-  async function worked(parts: number): Promise<void> {
-    let last = { text: "", at: now() };
-    for (let idle = 0; idle < 20;) {
-      await sleep(POLL_MS);
-      const [row] = await arena.query(OPEN).catch((error): Record<string, unknown>[] => [{ error: String(error) }]);
-      const text = JSON.stringify(row);
-      if (crew.complaints.length > 0) throw new Error(crew.complaints.join("\n"));
-      if (text !== last.text && !("error" in row!)) last = { text, at: now() };
-      if (now() - last.at > STALLED_MS && !/"remaining":"?0"?,/.test(last.text)) throw await stalled(arena, settings, text);
-      const [remaining, made] = [Number(row?.["remaining"]), Number(row?.["made"])];
-      if (made - remaining >= plan.attempts * parts / (faults.length + 1)) return;
-      idle = remaining === 0 ? idle + 1 : 0;
+  // While there is work, and until it got hold of somebody.
+  async function happen(fault: Fault, done: number): Promise<Occurrence> {
+    flow.slow(true);
+    for (const begun = now(); now() - begun < TRIED_MS; await sleep(250)) {
+      // If all was done before that was seen it takes more, of what was meant for later.
+      for (let upTo = done + part / 2; !await flow.busy(upTo); upTo += LEAST_PER_FAULT / 2) {
+        if (upTo > plan.attempts) throw new Error(`${fault.name}: no work was left for it`);
+      }
+      const from = now();
+      const hands = await fault.run(crew, random);
+      if (hands > 0) return { name: fault.name, from, to: now(), hands };
+      crew.resume();
     }
+    throw new Error(`${fault.name}: for ${TRIED_MS / 1_000} s it got hold of nobody`);
   }
 }
 
-// With what a person would look at first.
-async function stalled(arena: Arena, { journals }: ArenaSettings, state: string): Promise<Error> {
-  const rows = await arena.query(OPEN_ROWS).catch((error) => [{ error: String(error) }]);
-  const tails = journalsIn(journals).map((file) => `${file}\n${readFileSync(file, "utf8").split("\n").slice(-4).join("\n")}`);
-  return new Error([`Nothing happened for ${STALLED_MS / 1_000} s: ${state}`, ...rows.map((row) => JSON.stringify(row)), ...tails].join("\n"));
+// What was enqueued by calls that were lost is missing: so much more is enqueued, now that nothing goes wrong any more.
+async function topUp(flow: Flow, planned: number): Promise<number> {
+  let upTo = planned;
+  for (let tries = TOP_UPS;; tries--) {
+    const pieces = await flow.pieces();
+    if (pieces >= planned || tries === 0) return pieces;
+    flow.release(upTo += planned - pieces);
+    await flow.drained(0);
+  }
 }
 
 // Each so many times, no two of a kind in a row if it can be helped.

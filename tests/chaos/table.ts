@@ -3,6 +3,7 @@ import type { Kind, Payload } from "./work.ts";
 /** A row of workflow_attempts, as far as the checker reads it. */
 export interface AttemptRow {
   id: number;
+  workflowId: number;
   workflowStatus: string;
   role: string;
   status: string;
@@ -18,14 +19,15 @@ export interface AttemptRow {
   result: { n: number; instance: string; token: string } | null;
 }
 
-type Query = (sql: string) => Promise<Record<string, unknown>[]>;
+/** SQL past the library. */
+export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
 
 const PAGE = 20_000;
 
 /** All rows, by id. */
 export async function* readTable(query: Query): AsyncGenerator<AttemptRow> {
   for (let last = 0;;) {
-    const rows = await query(`select attempt_id, role, status, outcome, cast(payload as text) as payload, attempt_number, pickup_count,
+    const rows = await query(`select attempt_id, workflow_id, role, status, outcome, cast(payload as text) as payload, attempt_number, pickup_count,
         fencing_token, locked_by_instance, cast(result as text) as result,
         (select w.status from workflows as w where w.workflow_id = workflow_attempts.workflow_id) as workflow
       from workflow_attempts where attempt_id > ${last} order by attempt_id limit ${PAGE}`);
@@ -39,6 +41,7 @@ function toRow(row: Record<string, unknown>): AttemptRow {
   const { n, kind, fails = 0 } = JSON.parse(String(row["payload"])) as Payload;
   return {
     id: Number(row["attempt_id"]),
+    workflowId: Number(row["workflow_id"]),
     workflowStatus: String(row["workflow"]),
     role: String(row["role"]),
     status: String(row["status"]),
@@ -54,22 +57,23 @@ function toRow(row: Record<string, unknown>): AttemptRow {
   };
 }
 
-/** Every workflow whose status is not the one that its attempts make; and what is without its other half. */
+/**
+ * Every workflow whose status is not the one that its attempts make, and what is without its other half. `reopened` are those
+ * that succeeded although an attempt failed for good, which is right only if something joined them after that.
+ */
 export const WRONG_WORKFLOWS = `
 with facts as (
   select workflow_id,
          max(case when outcome = 'attempt-pickup-exhausted' then 1 else 0 end) as stuck,
          max(case when outcome = 'doomed' then 1 else 0 end) as doomed,
-         max(case when status in ('pending', 'scheduled', 'in_progress') or outcome = 'worker-internal-error' then 1 else 0 end) as is_open,
-         sum(case when attempt_number = 1 then 1 else 0 end) as enqueued
+         max(case when status in ('pending', 'scheduled', 'in_progress') or outcome = 'worker-internal-error' then 1 else 0 end) as is_open
   from workflow_attempts group by workflow_id
 )
-select f.workflow_id, w.status, f.stuck, f.doomed, f.is_open, f.enqueued
+select f.workflow_id, w.status, f.stuck, f.doomed, f.is_open,
+       case when w.status = 'SUCCEEDED' and stuck = 0 and is_open = 0 and doomed = 1 then 1 else 0 end as reopened
 from facts as f left join workflows as w on w.workflow_id = f.workflow_id
 where w.status is null
    or w.status <> case when stuck = 1 then 'STUCK' when doomed = 1 then 'FAILED' when is_open = 1 then 'ACTIVE' else 'SUCCEEDED' end
-      -- What joins a FAILED workflow opens it again, and then it may succeed.
-      and not (w.status = 'SUCCEEDED' and stuck = 0 and is_open = 0 and doomed = 1 and enqueued > 1)
 union all
-select w.workflow_id, w.status, null, null, null, null
+select w.workflow_id, w.status, null, null, null, 0
 from workflows as w where not exists (select 1 from workflow_attempts as a where a.workflow_id = w.workflow_id)`;

@@ -4,10 +4,11 @@ import { existsSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Claim } from "../../mod.ts";
+import { patienceWith } from "./calls.ts";
 import { now } from "./clock.ts";
 import { startHeart } from "./heart.ts";
 import { openJournal } from "./journal.ts";
-import { openPlace, type Place, type Workplace } from "./place.ts";
+import { driverOf, openPlace, type Place, type Workplace } from "./place.ts";
 import { startRecord } from "./record.ts";
 import { skewClock } from "./skew.ts";
 import type { Payload } from "./work.ts";
@@ -27,6 +28,8 @@ export interface WorkerArguments {
   skewMs: number;
   /** While this file is there the database file may not grow. */
   fullSign: string;
+  /** While this file is there slow work takes its time. */
+  slowSign: string;
 }
 
 const PAUSE_MS = 40;
@@ -35,9 +38,9 @@ const args: WorkerArguments = JSON.parse(process.argv[2] ?? "");
 if (args.skewMs !== 0) skewClock(args.skewMs);
 const journal = openJournal(args.journal);
 const { queue, limitPages } = await open();
-const record = startRecord(journal);
+const record = startRecord(journal, patienceWith(driverOf(args.place)));
 const heart = startHeart(queue, record, args.staleAfterMs / 5);
-journal.write({ type: "started", at: now(), instance: queue.instanceId, pid: process.pid, via: args.via });
+journal.write({ type: "started", at: now(), instance: queue.instanceId, pid: process.pid, via: args.via, driver: driverOf(args.place) });
 void forever(reap);
 if (args.place.dialect === "sqlite") void forever(watchFullSign);
 await forever(round);
@@ -71,15 +74,11 @@ async function round(): Promise<void> {
 
 async function work(claim: Claim & { payload: Payload }): Promise<void> {
   if (!heart.has(claim)) return;
-  const { kind, n, fails = 0 } = claim.payload;
-  if (kind === "killer") {
-    record.note("crashing", claim);
-    process.kill(process.pid, "SIGKILL");
-  }
-  if (kind === "silent") {
-    record.note("abandoned", claim);
-    return heart.forget(claim);
-  }
+  const { kind, n, fails = 0, ms = 0 } = claim.payload;
+  if (kind === "killer") process.kill(process.pid, "SIGKILL");
+  if (kind === "silent") return heart.forget(claim);
+  // Held by heartbeats, so that a fault finds leases that live.
+  if (kind === "slow" && existsSync(args.slowSign)) await sleep(ms);
   // What was done is kept with the attempt, to be held against the journals.
   const result = { n, instance: queue.instanceId, token: claim.fencingToken };
   const next = kind === "follow" ? [{ role: claim.role, payload: { n, kind: "followed" } as Payload }] : undefined;

@@ -6,6 +6,7 @@ import { temporaryFolder } from "../support/temp.ts";
 import type { Edit, Mutation } from "./mutation.ts";
 
 const PARTS = ["sql", "src", "tests", "scripts", "examples", "mod.ts", "package.json", "tsconfig.json"];
+const TEST_TIMEOUT_MS = 60_000;
 
 /** A copy of the repository that can be broken and mended again. */
 export interface Copy {
@@ -20,6 +21,7 @@ export function makeCopy(root: string): Copy {
   const folder = temporaryFolder("mutations");
   for (const part of PARTS) cpSync(join(root, part), join(folder, part), { recursive: true, filter: (path) => !path.endsWith("node_modules") });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  limitTests(join(folder, "tests/support/testing.ts"));
   const originals = new Map<string, string>();
 
   function change(dialect: Mutation["dialect"], { file, from, to }: Edit): void {
@@ -45,4 +47,12 @@ export function makeCopy(root: string): Copy {
       regenerate();
     },
   };
+}
+
+// A test that waits for ever would be ended with its whole file, and nobody would say which one it was.
+function limitTests(path: string): void {
+  const text = readFileSync(path, "utf8");
+  const limited = text.replace("testOfNode(name, options,", `testOfNode(name, { timeout: ${TEST_TIMEOUT_MS}, ...options },`);
+  if (limited === text) throw new Error(`${path} does not say where a test gets its options`);
+  writeFileSync(path, limited);
 }
