@@ -216,7 +216,7 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
         default_transaction_isolation: "serializable",
       },
     });
-    const names = [`a"b.c d'e\\f`, " select ", "Ünï😀", "$1 :name ${x} $$", "x".repeat(25)].map(newSchema);
+    const names = [`a"b.c d'e\\f`, " select ", "Ünï😀", "$1 :name ${x} $$", `"@schema-literal"`, `"@schema"`, "x".repeat(25)].map(newSchema);
     assert.equal(names.at(-1)?.length, 63);
     const queues = names.map((schema) => createQueue(odd, { schema }));
     for (const queue of queues) {
