@@ -112,6 +112,23 @@ for (const backend of mainBackends) {
       assert.deepEqual(stuck.map(({ workflowId, pickupCount, previousInstanceId }) => [workflowId, pickupCount, previousInstanceId]), [["7", 3, null]]);
     });
 
+    // On Postgres it is not null, also where we took its table over.
+    if (backend.dialect === "sqlite") test("rows without a created_at come first, in batches as one by one", async () => {
+      for (const limit of [1, 2, 4]) {
+        const opened = await backend.open();
+        await opened.sql(`create table workflow_attempts (${TABLES.sqlite[1]})`);
+        const queue = opened.queue();
+        await queue.migrate();
+        const times = ["'2026-01-02 00:00:00'", "null", "'2026-01-01 00:00:00'", "null"];
+        for (const time of times) {
+          await opened.sql(`insert into workflow_attempts (workflow_id, role, status, pickup_count, created_at) values (1, 'builder', 'pending', 0, ${time})`);
+        }
+        const claimed: string[] = [];
+        while (claimed.length < 4) claimed.push(...(await queue.dequeueMany({ roles: ["builder"], limit })).map(({ attemptId }) => attemptId));
+        assert.deepEqual(claimed, ["2", "4", "3", "1"]);
+      }
+    });
+
     test("its claims and ours on the same rows: nothing twice, nothing left", async () => {
       for (let round = 0; round < TIMES; round++) await raceForRows(backend);
     });
