@@ -46,6 +46,29 @@ export function migrating(backend: BackendUnderTest): void {
       assert.deepEqual(await queue.migrate(), { from: to, to });
     });
 
+    // On Postgres see "search_path" among the hostile settings.
+    if (backend.dialect === "sqlite") test("tables of the same names are others, if temporary or in an attached database", async () => {
+      const opened = await backend.open();
+      const names = ["skiplocked_schema", "workflows", "workflow_attempts"];
+      const shadow = (where: string) => names.map((name) => `create table ${where}.${name} (version); insert into ${where}.${name} values (9999);`).join("");
+      // Nothing can be attached inside a transaction.
+      if (!backend.inTransaction) await opened.sql(`attach ':memory:' as other; ${shadow("other")}`);
+      const queue = opened.queue();
+      assert.equal((await queue.migrate()).from, 0);
+      // A table that counts brings a temporary sqlite_sequence along.
+      await opened.sql(`${shadow("temp")} create temp table counted (id integer primary key autoincrement)`);
+      const { from, to } = await queue.migrate();
+      assert.equal(from, to);
+      for (const operation of Object.values(OPERATIONS)) {
+        await operation(queue).catch((thrown) => assert.ok(["lease_lost", "wrong_state"].includes(thrown.code), thrown));
+      }
+      await opened.sql("insert into main.workflow_attempts (workflow_id, role) values (40, 'other')");
+      assert.equal((await queue.enqueue({ role: ROLE })).workflowId, "41");
+      for (const where of backend.inTransaction ? ["temp"] : ["temp", "other"]) {
+        for (const name of names) assert.deepEqual(await opened.sql(`select version from ${where}.${name}`), [{ version: 9999 }]);
+      }
+    });
+
     test("migrate() leaves rows as they are", async () => {
       const db = await fresh(backend);
       await db.stick();
