@@ -9,12 +9,13 @@ import type { Header } from "./sql_header.ts";
 import { givesRows, locksRows, queryBody, render, type StatementTokens } from "./sql_statements.ts";
 import { qualifySystemName } from "./sql_system_names.ts";
 import { isTable, qualifyLiteral, qualifyTable } from "./sql_tables.ts";
-import { errorAt, errorAtLine, type SqlFile, type Token } from "./sql_tokens.ts";
+import { errorAt, errorAtLine, isWord, type SqlFile, type Token } from "./sql_tokens.ts";
 
 export function compileQuery(file: SqlFile, header: Header): Statement[] {
   const statements = queryBody(file);
   const compiled = statements.map((statement, index) => {
     refuseForeign(file, statement);
+    if (file.dialect === "sqlite") refuseStar(file, statement);
     // Locks that later statements rely on: those are the ones that give the rows.
     const onlyLocks = index < statements.length - 1 && locksRows(statement);
     const rows = header.kind !== "exec" && givesRows(statement) && !onlyLocks;
@@ -54,6 +55,15 @@ function refuseForeign(file: SqlFile, statement: StatementTokens): void {
       throw errorAt(file, token.at, `Unexpected "${token.text}", write parameters as :name`);
     }
   }
+}
+
+/** The caller's `pragma full_column_names` would decide what the columns of a `*` are called. */
+function refuseStar(file: SqlFile, statement: StatementTokens): void {
+  const star = statement.find(({ text }, index) => {
+    const previous = statement[index - 1];
+    return text === "*" && (previous?.text === "." || previous?.text === "," || isWord(previous, "select", "distinct", "returning"));
+  });
+  if (star !== undefined) throw errorAt(file, star.at, 'Unexpected "*", name the columns');
 }
 
 /** Whether a value ends where the parameter begins, as in `a[1:n]`. */

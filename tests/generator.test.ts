@@ -230,6 +230,15 @@ describe("the main database of SQLite", () => {
     it(`refuses ${body}`, () => assert.throws(() => textOf("sqlite", `\n${body}`), { message: /q\.sql:6: Cannot tell whether / }));
   }
 
+  for (const body of ["select * from t;", "select a.* from a;", "select 1, * from t;", "delete from t returning *;"]) {
+    it(`refuses ${body}`, () => assert.throws(() => textOf("sqlite", `\n${body}`), { message: /q\.sql:6: Unexpected "\*", name the columns/ }));
+  }
+
+  it("counts and multiplies", () => {
+    const body = "select count(*), 2 * 3 from t";
+    assert.equal(textOf("sqlite", `${body};`), body);
+  });
+
   const definitions: [string, string][] = [
     ["create table if not exists workflows (id integer);", "create table if not exists main.workflows (id integer);"],
     ["create table mine (id integer);", "create table main.mine (id integer);"],
