@@ -8,22 +8,18 @@ import type { Statement } from "../src/query.ts";
 import type { Header } from "./sql_header.ts";
 import { givesRows, locksRows, queryBody, render, type StatementTokens } from "./sql_statements.ts";
 import { qualifySystemName } from "./sql_system_names.ts";
+import { isTable, qualifyLiteral, qualifyTable } from "./sql_tables.ts";
 import { errorAt, errorAtLine, isWord, type SqlFile, type Token } from "./sql_tokens.ts";
-
-/** The tables that Postgres statements name with their schema. */
-const TABLES: readonly string[] = ["workflows", "workflow_attempts", "skiplocked_schema"];
-const BEFORE_TABLE = ["from", "join", "into", "update", "table", "only", "using"];
-const REGCLASS_FUNCTIONS = ["currval", "nextval", "pg_get_serial_sequence", "setval", "to_regclass"];
-const RELATION_LITERAL = new RegExp(`^'((?:${TABLES.join("|")})(?:_\\w+_seq)?)'$`);
 
 export function compileQuery(file: SqlFile, header: Header): Statement[] {
   const statements = queryBody(file);
   const compiled = statements.map((statement, index) => {
     refuseForeign(file, statement);
+    if (file.dialect === "sqlite") refuseStar(file, statement);
     // Locks that later statements rely on: those are the ones that give the rows.
     const onlyLocks = index < statements.length - 1 && locksRows(statement);
     const rows = header.kind !== "exec" && givesRows(statement) && !onlyLocks;
-    return { ...(file.dialect === "postgres" ? compilePostgres(file, statement) : compileSqlite(statement)), rows };
+    return { ...(file.dialect === "postgres" ? compilePostgres(file, statement) : compileSqlite(file, statement)), rows };
   });
   if (header.kind !== "exec" && !compiled.some(({ rows }) => rows)) {
     throw errorAtLine(file, 1, `Query is :${header.kind}, but no statement gives rows; say :exec, or return some`);
@@ -32,8 +28,9 @@ export function compileQuery(file: SqlFile, header: Header): Statement[] {
   return compiled;
 }
 
-function compileSqlite(statement: StatementTokens): Omit<Statement, "rows"> {
-  return { text: render(statement), params: paramNames(statement) };
+function compileSqlite(file: SqlFile, statement: StatementTokens): Omit<Statement, "rows"> {
+  const text = render(statement, (token, index) => isTable(file, token) ? qualifyTable(file, statement, token, index) : token.text);
+  return { text, params: paramNames(statement) };
 }
 
 function compilePostgres(file: SqlFile, statement: StatementTokens): Omit<Statement, "rows"> {
@@ -42,31 +39,10 @@ function compilePostgres(file: SqlFile, statement: StatementTokens): Omit<Statem
     // Passed as text whatever it is, so that no driver's own idea of the type changes the value.
     if (token.kind === "param") return `cast($${params.indexOf(nameOf(token)) + 1} as pg_catalog.text)`;
     if (token.kind === "string") return qualifyLiteral(file, statement, token, index);
-    return qualifyName(file, statement, token, index);
+    if (isTable(file, token)) return qualifyTable(file, statement, token, index);
+    return qualifySystemName(statement, token, index);
   });
   return { text, params };
-}
-
-function qualifyName(file: SqlFile, statement: StatementTokens, token: Token, index: number): string {
-  if (!isWord(token, ...TABLES)) return qualifySystemName(statement, token, index);
-  const previous = statement[index - 1];
-  // With a dot after it, it says whose column: also in `extract(epoch from workflows.created_at)`.
-  if (statement[index + 1]?.text === "." || previous?.text === "." || isWord(previous, "as", "of")) return token.text;
-  if (isWord(previous, ...BEFORE_TABLE)) return `"@schema".${token.text}`;
-  const message =
-    `Cannot tell whether "${token.text}" is the table: write it right after ${BEFORE_TABLE.join(", ")}, ` +
-    "and call no CTE like it";
-  throw errorAt(file, token.at, message);
-}
-
-function qualifyLiteral(file: SqlFile, statement: StatementTokens, token: Token, index: number): string {
-  const relation = RELATION_LITERAL.exec(token.text)?.[1];
-  if (relation === undefined) return token.text;
-  const cast = isWord(statement[index + 1], "as") && isWord(statement[index + 2], "regclass");
-  const argument = statement[index - 1]?.text === "(" && isWord(statement[index - 2], ...REGCLASS_FUNCTIONS);
-  if (cast || argument) return `E'"@schema-literal".${relation}'`;
-  const message = `Cannot tell whether ${token.text} is the relation, write cast(${token.text} as regclass)`;
-  throw errorAt(file, token.at, message);
 }
 
 function refuseForeign(file: SqlFile, statement: StatementTokens): void {
@@ -79,6 +55,15 @@ function refuseForeign(file: SqlFile, statement: StatementTokens): void {
       throw errorAt(file, token.at, `Unexpected "${token.text}", write parameters as :name`);
     }
   }
+}
+
+/** The caller's `pragma full_column_names` would decide what the columns of a `*` are called. */
+function refuseStar(file: SqlFile, statement: StatementTokens): void {
+  const star = statement.find(({ text }, index) => {
+    const previous = statement[index - 1];
+    return text === "*" && (previous?.text === "." || previous?.text === "," || isWord(previous, "select", "distinct", "returning"));
+  });
+  if (star !== undefined) throw errorAt(file, star.at, 'Unexpected "*", name the columns');
 }
 
 /** Whether a value ends where the parameter begins, as in `a[1:n]`. */

@@ -9,6 +9,7 @@ import type { Query, Script } from "../src/query.ts";
 import { compileQuery } from "./sql_compile.ts";
 import { compareHeaders, type Header, readHeader } from "./sql_header.ts";
 import { scriptText } from "./sql_statements.ts";
+import { qualifyDefinition } from "./sql_tables.ts";
 import { type Dialect, errorAtLine, type SqlFile, sqlFile } from "./sql_tokens.ts";
 
 /** Texts by path from the root of the repository, such as `sql/sqlite/schema.sql`. */
@@ -53,9 +54,9 @@ export function compileScripts(texts: Texts, dialect: Dialect): Scripts {
   const adoptPath = `sql/${dialect}/adopt.sql`;
   const adopt = texts.get(adoptPath);
   return {
-    schema: { version, text: scriptText(file) },
+    schema: { version, text: textOf(file) },
     upgrades: compileUpgrades(filesIn(texts, dialect, "upgrades"), file, version),
-    adopt: adopt === undefined ? null : { version, text: scriptText(sqlFile(adoptPath, dialect, adopt)) },
+    adopt: adopt === undefined ? null : { version, text: textOf(sqlFile(adoptPath, dialect, adopt)) },
   };
 }
 
@@ -75,7 +76,7 @@ function compileUpgrades(files: readonly SqlFile[], schema: SqlFile, version: nu
   const upgrades = files.map((file, index) => {
     const found = UPGRADE_NAME.exec(file.path)?.[1];
     const wanted = String(index + 2).padStart(4, "0");
-    if (found === wanted) return { version: index + 2, text: scriptText(file) };
+    if (found === wanted) return { version: index + 2, text: textOf(file) };
     throw errorAtLine(file, 1, `File must be called ${wanted}_<name>.sql, upgrades go from version 2 on without a gap`);
   });
   const last = upgrades.length + 1;
@@ -95,6 +96,11 @@ function twinOf(file: SqlFile, others: readonly SqlFile[]): SqlFile {
   if (twin !== undefined) return twin;
   const other = file.dialect === "postgres" ? "sqlite" : "postgres";
   throw errorAtLine(file, 1, `Query is missing in the other dialect, write sql/${other}/queries/${name}`);
+}
+
+// On Postgres a script goes to the first schema of the search_path, which the backend sets.
+function textOf(file: SqlFile): string {
+  return scriptText(file, file.dialect === "sqlite" ? qualifyDefinition : (_, __, token) => token.text);
 }
 
 function nameOf(path: string): string {

@@ -9,6 +9,9 @@ import { type Dialect, errorAt, isWord, type SqlFile, type Token, tokenize } fro
 /** The tokens of one statement, without its `;`. Never empty. */
 export type StatementTokens = readonly [Token, ...Token[]];
 
+/** What is put in the place of a token. */
+export type Rewrite = (file: SqlFile, statement: StatementTokens, token: Token, index: number) => string;
+
 interface Body {
   readonly statements: readonly StatementTokens[];
   /** Whether the statements stood between `begin;` and `commit;`. */
@@ -34,16 +37,17 @@ export function queryBody(file: SqlFile): readonly StatementTokens[] {
 }
 
 /** The text of a script of several statements, without its comments and its outer `begin;` and `commit;`. */
-export function scriptText(file: SqlFile): string {
+export function scriptText(file: SqlFile, rewrite: Rewrite): string {
   const { statements } = peelTransaction(file, splitStatements(file));
   // A trigger of SQLite has `;` inside, so that its `end` looks like a statement. It is not looked at here.
   const inner = statements.find(([first]) => isWord(first, "begin", "commit", "rollback", "start"));
   if (inner !== undefined) refuseTransactionWord(file, inner);
-  return statements.map((tokens) => `${tokens[0].gap}${render(tokens)};`).join("").trimStart();
+  const texts = statements.map((tokens) => render(tokens, (token, index) => rewrite(file, tokens, token, index)));
+  return statements.map(([first], place) => `${first.gap}${texts[place]};`).join("").trimStart();
 }
 
 /** The text of some tokens as written, less comments and blank lines. */
-export function render(tokens: StatementTokens, rewrite: (token: Token, index: number) => string = asWritten): string {
+export function render(tokens: StatementTokens, rewrite: (token: Token, index: number) => string): string {
   return tokens.map((token, index) => (index === 0 ? "" : token.gap) + rewrite(token, index)).join("");
 }
 
@@ -64,10 +68,6 @@ export function locksRows(statement: StatementTokens): boolean {
       (isWord(first, "no") && isWord(second, "key") && isWord(third, "update"))
     );
   });
-}
-
-function asWritten(token: Token): string {
-  return token.text;
 }
 
 function atTop(token: Token, ...words: readonly string[]): boolean {

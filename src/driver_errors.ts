@@ -5,6 +5,7 @@
  */
 
 import { SkiplockedError } from "./errors.ts";
+import { schemas } from "./sql.gen.ts";
 
 // The statement did nothing and may be run again.
 const SERIALIZATION_FAILURE = "40001";
@@ -49,7 +50,9 @@ function isOurs(error: unknown): boolean {
 export function explainPostgres(error: unknown, schema: string): unknown {
   const state = sqlState(error) ?? "";
   const cause = { cause: error };
-  if (MISSING.includes(state) && isAboutOurs(messageOf(error))) return schemaMissing(`schema "${schema}"`, error);
+  // With a context it comes from inside a function: a trigger of the caller's misses something of the caller's.
+  const { where } = (error ?? {}) as { where?: unknown };
+  if (MISSING.includes(state) && !where && isAboutOurs(messageOf(error))) return schemaMissing(`schema "${schema}"`, error);
   if (state === CONFLICT) return new SkiplockedError("schema_conflict", `Cannot migrate: ${messageOf(error)}`, cause);
   if (state === TOO_LONG && /workflow_attempts_(pending|key)|index row requires/.test(messageOf(error))) {
     return new SkiplockedError("invalid_argument", "Cannot enqueue: a role is too long for an index of Postgres, shorten it to 2,600 bytes", cause);
@@ -73,13 +76,15 @@ export function isFinalized(error: unknown): boolean {
 
 /** The same as {@linkcode explainPostgres} for SQLite, which has no code for it but a message. */
 export function explainSqlite(error: unknown): unknown {
-  const missing = /no such (table|column|index)/.test(messageOf(error)) && isAboutOurs(messageOf(error));
+  const [, name] = /no such (?:table|column|index): (?:[^\s.]+\.)?(\w+)$/.exec(messageOf(error)) ?? [];
+  // A trigger of the caller's may miss something of the caller's. Columns are named without their table.
+  const missing = name !== undefined && new RegExp(`\\b${name}\\b`).test(schemas.sqlite.schema.text);
   return missing ? schemaMissing("this file", error) : error;
 }
 
-// A trigger of the caller's may miss a table of the caller's. Columns are named without their table.
+// A trigger of the caller's may miss a table of the caller's.
 function isAboutOurs(message: string): boolean {
-  return /column|schema|\bworkflows|\bworkflow_attempts|\bskiplocked_schema|sqlite_sequence/.test(message);
+  return /column|schema|\bworkflows|\bworkflow_attempts|\bskiplocked_schema/.test(message);
 }
 
 function schemaMissing(where: string, error: unknown): SkiplockedError {

@@ -34,7 +34,7 @@ where a.key = cast(cast($1 as pg_catalog.text) as pg_catalog.text)
   sqlite: [
     {
       text: `select cast(a.workflow_id as text) as workflow_id, cast(a.attempt_id as text) as attempt_id
-from workflow_attempts as a
+from main.workflow_attempts as a
 where a.key = cast(:key as text)
   and (a.status in ('pending', 'scheduled', 'in_progress')
        or a.status = 'failed' and a.outcome = 'worker-internal-error')`,
@@ -103,10 +103,10 @@ select cast(exists (select from closed) as pg_catalog.text) as done, (select sta
   sqlite: [
     {
       text: `with workflow as (
-  select workflow_id, status from workflows where workflow_id = cast(:workflow_id as integer)
+  select workflow_id, status from main.workflows where workflow_id = cast(:workflow_id as integer)
 )
 select coalesce((select status in ('ACTIVE', 'STUCK') or status = 'FAILED' and exists (
-           select 1 from workflow_attempts as a
+           select 1 from main.workflow_attempts as a
            where a.workflow_id = workflow.workflow_id
              and (a.status in ('pending', 'scheduled', 'in_progress')
                   or a.status = 'failed' and a.outcome = 'worker-internal-error'))
@@ -116,18 +116,18 @@ select coalesce((select status in ('ACTIVE', 'STUCK') or status = 'FAILED' and e
       rows: true,
     },
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'cancelled', fencing_token = fencing_token + 1,
     finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id = (
-    select workflow_id from workflows
+    select workflow_id from main.workflows
     where workflow_id = cast(:workflow_id as integer) and status in ('ACTIVE', 'STUCK', 'FAILED'))
   and (status in ('pending', 'scheduled', 'in_progress') or status = 'failed' and outcome = 'worker-internal-error')`,
       params: ["workflow_id"],
       rows: false,
     },
     {
-      text: `update workflows
+      text: `update main.workflows
 set status = 'CANCELLED', updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id = cast(:workflow_id as integer)
   and (status in ('ACTIVE', 'STUCK') or status = 'FAILED' and changes() > 0)`,
@@ -225,23 +225,23 @@ select cast(attempt_id as pg_catalog.text), 'true' from lease where exists (sele
   ],
   sqlite: [
     {
-      text: `update workflows
+      text: `update main.workflows
 set updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
     status = case when status = 'ACTIVE' and not exists (
-        select 1 from workflow_attempts as a
+        select 1 from main.workflow_attempts as a
         where a.workflow_id = workflows.workflow_id and a.attempt_id <> cast(:attempt_id as integer)
           and (a.status in ('pending', 'scheduled', 'in_progress')
                or a.status = 'failed' and a.outcome = 'worker-internal-error'))
       then 'SUCCEEDED' else status end
 where workflow_id = (
-  select workflow_id from workflow_attempts
+  select workflow_id from main.workflow_attempts
   where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
     and locked_by_instance = cast(:instance_id as text) and fencing_token = cast(:fencing_token as integer))`,
       params: ["attempt_id", "instance_id", "fencing_token"],
       rows: false,
     },
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'succeeded', outcome = cast(:outcome as text), result = cast(:result as text), error = null,
     finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
@@ -251,7 +251,7 @@ returning cast(attempt_id as text) as attempt_id, 0 as contended`,
       rows: true,
     },
     {
-      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
+      text: `insert into main.workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
 select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.value, '$.tier'),
        coalesce(json_extract(item.value, '$.priority'), 0),
        case when coalesce(json_extract(item.value, '$.delay_ms'), json_extract(item.value, '$.run_at')) is null
@@ -260,7 +260,7 @@ select done.workflow_id, json_extract(item.value, '$.role'), json_extract(item.v
        coalesce(strftime('%Y-%m-%d %H:%M:%f', 'now', (json_extract(item.value, '$.delay_ms') / 1000.0) || ' seconds'),
                 strftime('%Y-%m-%d %H:%M:%f', json_extract(item.value, '$.run_at'))),
        strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
-from workflow_attempts as done cross join json_each(:next) as item
+from main.workflow_attempts as done cross join json_each(:next) as item
 where changes() = 1 and done.attempt_id = cast(:attempt_id as integer)
 order by item.key
 on conflict (key) where key is not null
@@ -270,10 +270,10 @@ do nothing`,
       rows: false,
     },
     {
-      text: `update workflows
+      text: `update main.workflows
 set status = 'ACTIVE'
 where changes() > 0 and status not in ('STUCK', 'CANCELLED')
-  and workflow_id = (select workflow_id from workflow_attempts where attempt_id = cast(:attempt_id as integer))`,
+  and workflow_id = (select workflow_id from main.workflow_attempts where attempt_id = cast(:attempt_id as integer))`,
       params: ["attempt_id"],
       rows: false,
     },
@@ -408,7 +408,7 @@ where not exists (select from claimed)`,
   ],
   sqlite: [
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'in_progress', fencing_token = fencing_token + 1, locked_by_instance = cast(:instance_id as text),
     locked_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
     lock_heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
@@ -417,7 +417,7 @@ where attempt_id = (
   select head.attempt_id
   from (
     select (select a.attempt_id
-            from workflow_attempts as a indexed by workflow_attempts_pending
+            from main.workflow_attempts as a indexed by workflow_attempts_pending
             where a.status = 'pending' and a.role = wanted.role
               and coalesce(a.pickup_count, 0) < cast(:max_pickups as integer)
             order by a.priority, a.created_at, a.attempt_id
@@ -425,8 +425,8 @@ where attempt_id = (
     from (select distinct value as role from json_each(:roles)) as wanted
   ) as head
   where head.attempt_id is not null
-  order by (select a.priority from workflow_attempts as a where a.attempt_id = head.attempt_id),
-           (select a.created_at from workflow_attempts as a where a.attempt_id = head.attempt_id), head.attempt_id
+  order by (select a.priority from main.workflow_attempts as a where a.attempt_id = head.attempt_id),
+           (select a.created_at from main.workflow_attempts as a where a.attempt_id = head.attempt_id), head.attempt_id
   limit 1)
 returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as workflow_id, role,
           tier, priority, created_at, attempt_number, coalesce(pickup_count, 0) as pickup_count, key, payload,
@@ -439,7 +439,7 @@ returning null as reason, cast(attempt_id as text) as attempt_id, cast(workflow_
       text: `select case when exists (
          select 1
          from json_each(:roles) as wanted
-         cross join workflow_attempts as a indexed by workflow_attempts_pending
+         cross join main.workflow_attempts as a indexed by workflow_attempts_pending
            on a.status = 'pending' and a.role = wanted.value)
        then 'pickup_limit_exceeded' else 'no_pending_eligible' end as reason,
        null as attempt_id, null as workflow_id, null as role, null as tier, null as priority, null as created_at,
@@ -571,7 +571,7 @@ order by c.priority, c.created_at, c.attempt_id`,
   ],
   sqlite: [
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'in_progress', fencing_token = fencing_token + 1, locked_by_instance = cast(:instance_id as text),
     locked_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
     lock_heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
@@ -579,9 +579,9 @@ set status = 'in_progress', fencing_token = fencing_token + 1, locked_by_instanc
 where attempt_id in (
   select first.attempt_id
   from (select distinct value as role from json_each(:roles)) as wanted
-  cross join workflow_attempts as first on first.attempt_id in (
+  cross join main.workflow_attempts as first on first.attempt_id in (
     select a.attempt_id
-    from workflow_attempts as a indexed by workflow_attempts_pending
+    from main.workflow_attempts as a indexed by workflow_attempts_pending
     where a.status = 'pending' and a.role = wanted.role and coalesce(a.pickup_count, 0) < cast(:max_pickups as integer)
     order by a.priority, a.created_at, a.attempt_id
     limit cast(:max_claims as integer))
@@ -718,15 +718,15 @@ order by position`,
   ],
   sqlite: [
     {
-      text: `update sqlite_sequence
-set seq = (select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904)
+      text: `update main.sqlite_sequence
+set seq = (select max(workflow_id) from main.workflow_attempts where workflow_id < 4611686018427387904)
 where name = 'workflows'
-  and seq < (select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904)`,
+  and seq < (select max(workflow_id) from main.workflow_attempts where workflow_id < 4611686018427387904)`,
       params: [],
       rows: false,
     },
     {
-      text: `update workflows
+      text: `update main.workflows
 set status = 'ACTIVE', updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id in (
   with item as (
@@ -734,16 +734,16 @@ where workflow_id in (
            row_number() over (partition by json_extract(value, '$.key') order by key) as turn
     from json_each(:work)
   ), fresh as (
-    select item.*
+    select item.position, item.key, item.workflow_id, item.value
     from item
     where (item.key is null or item.turn = 1 and not exists (
-        select 1 from workflow_attempts as a
+        select 1 from main.workflow_attempts as a
         where a.key = item.key
           and (a.status in ('pending', 'scheduled', 'in_progress')
                or a.status = 'failed' and a.outcome = 'worker-internal-error')))
       and not exists (
         select 1
-        from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
+        from item as named left join main.workflows as w on w.workflow_id = cast(named.workflow_id as integer)
         where named.workflow_id is not null and coalesce(w.status, 'STUCK') in ('STUCK', 'CANCELLED'))
   )
   select cast(workflow_id as integer) from fresh where workflow_id is not null)`,
@@ -751,22 +751,22 @@ where workflow_id in (
       rows: false,
     },
     {
-      text: `insert into workflows (status)
+      text: `insert into main.workflows (status)
 with item as (
   select key as position, json_extract(value, '$.key') as key, json_extract(value, '$.workflow_id') as workflow_id, value,
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
   from json_each(:work)
 ), fresh as (
-  select item.*
+  select item.position, item.key, item.workflow_id, item.value
   from item
   where (item.key is null or item.turn = 1 and not exists (
-      select 1 from workflow_attempts as a
+      select 1 from main.workflow_attempts as a
       where a.key = item.key
         and (a.status in ('pending', 'scheduled', 'in_progress')
              or a.status = 'failed' and a.outcome = 'worker-internal-error')))
     and not exists (
       select 1
-      from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
+      from item as named left join main.workflows as w on w.workflow_id = cast(named.workflow_id as integer)
       where named.workflow_id is not null and coalesce(w.status, 'STUCK') in ('STUCK', 'CANCELLED'))
 )
 select 'ACTIVE' from fresh where workflow_id is null order by position`,
@@ -774,26 +774,26 @@ select 'ACTIVE' from fresh where workflow_id is null order by position`,
       rows: false,
     },
     {
-      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
+      text: `insert into main.workflow_attempts (workflow_id, role, tier, priority, status, payload, key, run_at, created_at, pickup_count)
 with item as (
   select key as position, json_extract(value, '$.key') as key, json_extract(value, '$.workflow_id') as workflow_id, value,
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
   from json_each(:work)
 ), fresh as (
-  select item.*
+  select item.position, item.key, item.workflow_id, item.value
   from item
   where (item.key is null or item.turn = 1 and not exists (
-      select 1 from workflow_attempts as a
+      select 1 from main.workflow_attempts as a
       where a.key = item.key
         and (a.status in ('pending', 'scheduled', 'in_progress')
              or a.status = 'failed' and a.outcome = 'worker-internal-error')))
     and not exists (
       select 1
-      from item as named left join workflows as w on w.workflow_id = cast(named.workflow_id as integer)
+      from item as named left join main.workflows as w on w.workflow_id = cast(named.workflow_id as integer)
       where named.workflow_id is not null and coalesce(w.status, 'STUCK') in ('STUCK', 'CANCELLED'))
 )
 select coalesce(cast(workflow_id as integer),
-                (select seq from sqlite_sequence where name = 'workflows') + 1
+                (select seq from main.sqlite_sequence where name = 'workflows') + 1
                 - row_number() over (partition by workflow_id is null order by position desc)),
        json_extract(value, '$.role'), json_extract(value, '$.tier'), coalesce(json_extract(value, '$.priority'), 0),
        case when coalesce(json_extract(value, '$.delay_ms'), json_extract(value, '$.run_at')) is null
@@ -813,13 +813,13 @@ order by position`,
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
   from json_each(:work)
 ), known as (
-  select item.*, a.attempt_id as holder_id, changes() > 0 and (item.key is null
+  select item.position, item.workflow_id, a.attempt_id as holder_id, changes() > 0 and (item.key is null
            or item.turn = 1 and a.attempt_id > last_insert_rowid() - changes()) as created
-  from item left join workflow_attempts as a on a.key = item.key
+  from item left join main.workflow_attempts as a on a.key = item.key
     and (a.status in ('pending', 'scheduled', 'in_progress')
          or a.status = 'failed' and a.outcome = 'worker-internal-error')
 ), placed as (
-  select *, case when created
+  select position, workflow_id, created, case when created
     then last_insert_rowid() + 1 - row_number() over (partition by created order by position desc)
     else holder_id end as attempt_id
   from known
@@ -829,8 +829,8 @@ select cast(a.workflow_id as text) as workflow_id, cast(placed.attempt_id as tex
             when placed.workflow_id is null then null
             when w.workflow_id is null then 'not_found'
             when not placed.created and w.status in ('STUCK', 'CANCELLED') then 'workflow_closed' end as refusal
-from placed left join workflow_attempts as a on a.attempt_id = placed.attempt_id
-left join workflows as w on w.workflow_id = cast(placed.workflow_id as integer)
+from placed left join main.workflow_attempts as a on a.attempt_id = placed.attempt_id
+left join main.workflows as w on w.workflow_id = cast(placed.workflow_id as integer)
 order by placed.position`,
       params: ["work"],
       rows: true,
@@ -911,18 +911,18 @@ select cast(attempt_id as pg_catalog.text) as attempt_id from failed`,
   ],
   sqlite: [
     {
-      text: `update workflows
+      text: `update main.workflows
 set status = 'FAILED', updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where status in ('ACTIVE', 'SUCCEEDED') and not :retry and cast(:outcome as text) is not 'worker-internal-error'
   and workflow_id = (
-    select workflow_id from workflow_attempts
+    select workflow_id from main.workflow_attempts
     where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
       and locked_by_instance = cast(:instance_id as text) and fencing_token = cast(:fencing_token as integer))`,
       params: ["retry", "outcome", "attempt_id", "instance_id", "fencing_token"],
       rows: false,
     },
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'failed', outcome = cast(:outcome as text), error = cast(:error as text), result = cast(:result as text),
     finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
@@ -932,13 +932,13 @@ returning cast(attempt_id as text) as attempt_id`,
       rows: true,
     },
     {
-      text: `insert into workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at,
+      text: `insert into main.workflow_attempts (workflow_id, role, tier, priority, status, payload, key, attempt_number, run_at, created_at,
                                pickup_count)
 select workflow_id, role, coalesce(cast(:tier as integer), tier), priority,
        case when :delay_ms is null then 'pending' else 'scheduled' end, payload, key, attempt_number + 1,
        strftime('%Y-%m-%d %H:%M:%f', 'now', (cast(:delay_ms as integer) / 1000.0) || ' seconds'),
        strftime('%Y-%m-%d %H:%M:%f', 'now'), 0
-from workflow_attempts
+from main.workflow_attempts
 where changes() = 1 and :retry and attempt_id = cast(:attempt_id as integer)`,
       params: ["tier", "delay_ms", "retry", "attempt_id"],
       rows: false,
@@ -996,12 +996,12 @@ order by lease.position`,
   ],
   sqlite: [
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set lock_heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where attempt_id in (
   select a.attempt_id
   from json_each(:leases) as lease
-  cross join workflow_attempts as a on a.attempt_id = cast(json_extract(lease.value, '$.attempt_id') as integer)
+  cross join main.workflow_attempts as a on a.attempt_id = cast(json_extract(lease.value, '$.attempt_id') as integer)
   where a.status = 'in_progress' and a.locked_by_instance = json_extract(lease.value, '$.instance_id')
     and a.fencing_token = cast(json_extract(lease.value, '$.fencing_token') as integer))`,
       params: ["leases"],
@@ -1010,7 +1010,7 @@ where attempt_id in (
     {
       text: `select a.attempt_id is not null as held
 from json_each(:leases) as lease
-left join workflow_attempts as a
+left join main.workflow_attempts as a
   on a.attempt_id = cast(json_extract(lease.value, '$.attempt_id') as integer)
   and a.status = 'in_progress' and a.locked_by_instance = json_extract(lease.value, '$.instance_id')
   and a.fencing_token = cast(json_extract(lease.value, '$.fencing_token') as integer)
@@ -1072,21 +1072,21 @@ select cast((select pg_catalog.count(*) from gone_workflows) as pg_catalog.text)
   ],
   sqlite: [
     {
-      text: `delete from workflow_attempts
+      text: `delete from main.workflow_attempts
 where workflow_id in (
     select w.workflow_id
-    from workflows as w indexed by workflows_created_at
+    from main.workflows as w indexed by workflows_created_at
     where w.created_at < date('now', '+2 days') and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
       and round((julianday('now') - julianday(w.updated_at || ' ')) * 86400000) >= cast(:older_than_ms as integer)
       and not exists (
-        select 1 from workflow_attempts as a
+        select 1 from main.workflow_attempts as a
         where a.workflow_id = w.workflow_id
           and (a.status in ('pending', 'scheduled', 'in_progress')
                or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     order by w.created_at, w.workflow_id
     limit coalesce(cast(:max_pruned as integer), -1))
-  and (attempt_id < (select max(attempt_id) from workflow_attempts)
-       or exists (select 1 from sqlite_sequence where name = 'workflow_attempts'))`,
+  and (attempt_id < (select max(attempt_id) from main.workflow_attempts)
+       or exists (select 1 from main.sqlite_sequence where name = 'workflow_attempts'))`,
       params: ["older_than_ms", "max_pruned"],
       rows: false,
     },
@@ -1096,18 +1096,18 @@ where workflow_id in (
       rows: true,
     },
     {
-      text: `delete from workflows
+      text: `delete from main.workflows
 where workflow_id in (
   select w.workflow_id
-  from workflows as w indexed by workflows_created_at
+  from main.workflows as w indexed by workflows_created_at
   where w.created_at < date('now', '+2 days') and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
     and round((julianday('now') - julianday(w.updated_at || ' ')) * 86400000) >= cast(:older_than_ms as integer)
     and not exists (
-      select 1 from workflow_attempts as a
+      select 1 from main.workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
              or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
-    and not exists (select 1 from workflow_attempts as a where a.workflow_id = w.workflow_id)
+    and not exists (select 1 from main.workflow_attempts as a where a.workflow_id = w.workflow_id)
   order by w.created_at, w.workflow_id
   limit coalesce(cast(:max_pruned as integer), -1))`,
       params: ["older_than_ms", "max_pruned"],
@@ -1238,11 +1238,11 @@ order by t.attempt_id`,
   ],
   sqlite: [
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'pending'
 where attempt_id in (
   select attempt_id
-  from workflow_attempts indexed by workflow_attempts_scheduled
+  from main.workflow_attempts indexed by workflow_attempts_scheduled
   where status = 'scheduled' and (run_at is null or run_at < date('now', '+2 days') or run_at >= ':')
     and coalesce(round((julianday('now') - julianday(run_at || ' ')) * 86400000), 0) >= 0
   order by attempt_id
@@ -1251,7 +1251,7 @@ where attempt_id in (
       rows: false,
     },
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set pickup_count = coalesce(pickup_count, 0) + (status <> 'pending'), fencing_token = fencing_token + 1, result = null,
     status = iif(coalesce(pickup_count, 0) + (status <> 'pending') < cast(:max_pickups as integer), 'pending', 'failed'),
     outcome = iif(coalesce(pickup_count, 0) + (status <> 'pending') < cast(:max_pickups as integer),
@@ -1264,18 +1264,18 @@ set pickup_count = coalesce(pickup_count, 0) + (status <> 'pending'), fencing_to
     started_at = iif(coalesce(pickup_count, 0) + (status <> 'pending') < cast(:max_pickups as integer), null, started_at)
 where attempt_id in (
   select attempt_id
-  from workflow_attempts indexed by workflow_attempts_in_progress
+  from main.workflow_attempts indexed by workflow_attempts_in_progress
   where status = 'in_progress'
     and round((julianday('now') - coalesce(julianday(lock_heartbeat_at || ' '), julianday(locked_at || ' '),
                                            julianday(started_at || ' '), julianday(created_at || ' '), 0)) * 86400000)
       > cast(:stale_after_ms as integer)
   union all
   select a.attempt_id
-  from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
+  from main.workflow_attempts as a left join main.workflows as w on w.workflow_id = a.workflow_id
   where a.outcome = 'worker-internal-error' and a.status = 'failed' and coalesce(w.status, 'ACTIVE') = 'ACTIVE'
   union all
   select attempt_id
-  from workflow_attempts indexed by workflow_attempts_picked_up
+  from main.workflow_attempts indexed by workflow_attempts_picked_up
   where status = 'pending' and pickup_count > 0 and pickup_count >= cast(:max_pickups as integer)
   order by attempt_id
   limit coalesce(cast(:max_reaped as integer), -1))
@@ -1285,9 +1285,9 @@ returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as w
       rows: true,
     },
     {
-      text: `insert into workflows (workflow_id, status, stuck_reason)
+      text: `insert into main.workflows (workflow_id, status, stuck_reason)
 select distinct a.workflow_id, 'STUCK', 'attempt-pickup-exhausted'
-from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
+from main.workflow_attempts as a left join main.workflows as w on w.workflow_id = a.workflow_id
 where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 9223372036854775807
   and coalesce(w.status, 'ACTIVE') not in ('STUCK', 'CANCELLED')
 on conflict (workflow_id) do update
@@ -1297,7 +1297,7 @@ set status = excluded.status, stuck_reason = excluded.stuck_reason,
       rows: false,
     },
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set locked_by_instance = null
 where status = 'pending' and pickup_count > 0 and locked_by_instance is not null`,
       params: [],
@@ -1341,7 +1341,7 @@ returning cast(a.attempt_id as pg_catalog.text) as attempt_id`,
   ],
   sqlite: [
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'pending', fencing_token = fencing_token + 1, locked_by_instance = null, locked_at = null,
     lock_heartbeat_at = null, started_at = null
 where attempt_id = cast(:attempt_id as integer) and status = 'in_progress'
@@ -1425,17 +1425,17 @@ select cast(exists (select from activated) as pg_catalog.text) as done, (select 
     {
       text: `with exhausted as (
   select e.attempt_id, e.key
-  from workflow_attempts as e
+  from main.workflow_attempts as e
   where e.workflow_id = cast(:workflow_id as integer) and e.status = 'failed' and e.outcome = 'attempt-pickup-exhausted'
 ), workflow as (
-  select status from workflows where workflow_id = cast(:workflow_id as integer)
+  select status from main.workflows where workflow_id = cast(:workflow_id as integer)
 ), taken as (
   select e.key
   from exhausted as e
   where (select status from workflow) = 'STUCK'
     and (exists (select 1 from exhausted as twin where twin.key = e.key and twin.attempt_id <> e.attempt_id)
          or exists (
-           select 1 from workflow_attempts as a
+           select 1 from main.workflow_attempts as a
            where a.key = e.key
              and (a.status in ('pending', 'scheduled', 'in_progress')
                   or a.status = 'failed' and a.outcome = 'worker-internal-error')))
@@ -1447,22 +1447,22 @@ select coalesce((select status from workflow) = 'STUCK', 0) and not exists (sele
       rows: true,
     },
     {
-      text: `update workflow_attempts
+      text: `update main.workflow_attempts
 set status = 'pending', pickup_count = 0, fencing_token = fencing_token + 1, outcome = null, finished_at = null,
     locked_by_instance = null, locked_at = null, lock_heartbeat_at = null, started_at = null
-where workflow_id = (select workflow_id from workflows where workflow_id = cast(:workflow_id as integer) and status = 'STUCK')
+where workflow_id = (select workflow_id from main.workflows where workflow_id = cast(:workflow_id as integer) and status = 'STUCK')
   and status = 'failed' and outcome = 'attempt-pickup-exhausted'
   and not exists (
     with exhausted as (
       select e.attempt_id, e.key
-      from workflow_attempts as e
+      from main.workflow_attempts as e
       where e.workflow_id = cast(:workflow_id as integer) and e.status = 'failed'
         and e.outcome = 'attempt-pickup-exhausted')
     select 1
     from exhausted as e
     where exists (select 1 from exhausted as twin where twin.key = e.key and twin.attempt_id <> e.attempt_id)
        or exists (
-         select 1 from workflow_attempts as a
+         select 1 from main.workflow_attempts as a
          where a.key = e.key
            and (a.status in ('pending', 'scheduled', 'in_progress')
                 or a.status = 'failed' and a.outcome = 'worker-internal-error')))`,
@@ -1470,11 +1470,11 @@ where workflow_id = (select workflow_id from workflows where workflow_id = cast(
       rows: false,
     },
     {
-      text: `update workflows
+      text: `update main.workflows
 set status = 'ACTIVE', stuck_reason = null, updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 where workflow_id = cast(:workflow_id as integer) and status = 'STUCK'
   and not exists (
-    select 1 from workflow_attempts as a
+    select 1 from main.workflow_attempts as a
     where a.workflow_id = workflows.workflow_id and a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted')`,
       params: ["workflow_id"],
       rows: false,
@@ -1549,7 +1549,7 @@ order by role`,
   sqlite: [
     {
       text: `with stuck as (
-  select count(*) as workflows from workflows where status = 'STUCK'
+  select count(*) as workflows from main.workflows where status = 'STUCK'
 ), per_role as (
   select role, sum(status = 'pending') as pending, sum(status = 'scheduled') as scheduled,
          sum(status = 'in_progress') as in_progress, sum(status = 'succeeded') as succeeded,
@@ -1558,7 +1558,7 @@ order by role`,
          min(iif(status = 'in_progress',
                  coalesce(julianday(lock_heartbeat_at || ' '), julianday(locked_at || ' '),
                           julianday(started_at || ' '), julianday(created_at || ' ')), null)) as silent_since
-  from workflow_attempts
+  from main.workflow_attempts
   group by role
 )
 select role, coalesce(pending, 0) as pending, coalesce(scheduled, 0) as scheduled,
@@ -1622,6 +1622,7 @@ do $$
 declare
   attempts constant regclass := to_regclass(format('%I.workflow_attempts', current_schema()));
   fault text;
+  theirs record;
 begin
   if exists (select from skiplocked_schema) then
     return;
@@ -1650,6 +1651,21 @@ begin
     raise exception 'a table of another program is in the way: column % is missing or of another type', fault
       using errcode = 'SL001', hint = 'Use another schema for the queue, or rename that table.';
   end if;
+
+  -- Operators of varchar are looked for along the search_path, and somebody may have made one there; for text pg_catalog has
+  -- them. No row is written anew.
+  for theirs in
+    select attname, cast(attcollation as regcollation) as collation from pg_attribute
+    where attrelid = attempts and attname in ('role', 'status', 'locked_by_instance') and not attisdropped
+      and atttypid = cast('character varying' as regtype)
+  loop
+    begin
+      execute format('alter table workflow_attempts alter column %I type text collate %s', theirs.attname, theirs.collation);
+    exception when feature_not_supported then
+      raise exception 'a table of another program is in the way: workflow_attempts.% cannot become text (%): '
+        'drop what depends on it, migrate, and create it again', theirs.attname, sqlerrm using errcode = 'SL001';
+    end;
+  end loop;
 
   if exists (select from pg_attribute where attrelid = attempts and attname = 'fencing_token' and not attisdropped) then
     return;
@@ -1716,18 +1732,18 @@ insert into skiplocked_schema (version) values (1) on conflict do nothing;`,
   sqlite: {
     schema: {
       version: 1,
-      text: `create table if not exists skiplocked_schema (
+      text: `create table if not exists main.skiplocked_schema (
   version    integer primary key,
   applied_at text not null default (strftime('%Y-%m-%d %H:%M:%f', 'now'))
 );
-create table if not exists workflows (
+create table if not exists main.workflows (
   workflow_id  integer primary key autoincrement,
   status       text not null default 'ACTIVE',
   stuck_reason text,
   created_at   text not null default (strftime('%Y-%m-%d %H:%M:%f', 'now')),
   updated_at   text not null default (strftime('%Y-%m-%d %H:%M:%f', 'now'))
 );
-create table if not exists workflow_attempts (
+create table if not exists main.workflow_attempts (
   attempt_id         integer primary key autoincrement,
   workflow_id        integer not null,
   role               text not null,
@@ -1750,39 +1766,39 @@ create table if not exists workflow_attempts (
   run_at             text,
   created_at         text not null default (strftime('%Y-%m-%d %H:%M:%f', 'now'))
 );
-create index if not exists workflow_attempts_pending
+create index if not exists main.workflow_attempts_pending
   on workflow_attempts (role, priority, created_at, attempt_id, pickup_count) where status = 'pending';
-create index if not exists workflow_attempts_in_progress on workflow_attempts (attempt_id) where status = 'in_progress';
-create index if not exists workflow_attempts_scheduled on workflow_attempts (run_at) where status = 'scheduled';
-create index if not exists workflow_attempts_broken
+create index if not exists main.workflow_attempts_in_progress on workflow_attempts (attempt_id) where status = 'in_progress';
+create index if not exists main.workflow_attempts_scheduled on workflow_attempts (run_at) where status = 'scheduled';
+create index if not exists main.workflow_attempts_broken
   on workflow_attempts (outcome, attempt_id) where outcome = 'worker-internal-error' or outcome = 'attempt-pickup-exhausted';
-create index if not exists workflow_attempts_picked_up
+create index if not exists main.workflow_attempts_picked_up
   on workflow_attempts (pickup_count, attempt_id) where status = 'pending' and pickup_count > 0;
-create index if not exists workflow_attempts_workflow_id on workflow_attempts (workflow_id);
-create unique index if not exists workflow_attempts_key on workflow_attempts (key)
+create index if not exists main.workflow_attempts_workflow_id on workflow_attempts (workflow_id);
+create unique index if not exists main.workflow_attempts_key on workflow_attempts (key)
   where key is not null
     and (status in ('pending', 'scheduled', 'in_progress') or status = 'failed' and outcome = 'worker-internal-error');
-create index if not exists workflows_created_at on workflows (created_at);
-insert into sqlite_sequence (name, seq)
-select 'workflows', coalesce((select max(workflow_id) from workflow_attempts), 0)
-where not exists (select 1 from sqlite_sequence where name = 'workflows');
-insert or ignore into skiplocked_schema (version)
-select 1 where (select count(*) from pragma_table_info('workflow_attempts')) >= 21;`,
+create index if not exists main.workflows_created_at on workflows (created_at);
+insert into main.sqlite_sequence (name, seq)
+select 'workflows', coalesce((select max(workflow_id) from main.workflow_attempts), 0)
+where not exists (select 1 from main.sqlite_sequence where name = 'workflows');
+insert or ignore into main.skiplocked_schema (version)
+select 1 where (select count(*) from pragma_table_info('workflow_attempts', 'main')) >= 21;`,
     },
     upgrades: [],
     adopt: {
       version: 1,
-      text: `alter table workflow_attempts add column priority integer not null default 0;
-alter table workflow_attempts add column outcome text;
-alter table workflow_attempts add column payload text;
-alter table workflow_attempts add column result text;
-alter table workflow_attempts add column error text;
-alter table workflow_attempts add column key text;
-alter table workflow_attempts add column attempt_number integer not null default 1;
-alter table workflow_attempts add column fencing_token integer not null default 0;
-alter table workflow_attempts add column finished_at text;
-alter table workflow_attempts add column run_at text;
-update workflow_attempts
+      text: `alter table main.workflow_attempts add column priority integer not null default 0;
+alter table main.workflow_attempts add column outcome text;
+alter table main.workflow_attempts add column payload text;
+alter table main.workflow_attempts add column result text;
+alter table main.workflow_attempts add column error text;
+alter table main.workflow_attempts add column key text;
+alter table main.workflow_attempts add column attempt_number integer not null default 1;
+alter table main.workflow_attempts add column fencing_token integer not null default 0;
+alter table main.workflow_attempts add column finished_at text;
+alter table main.workflow_attempts add column run_at text;
+update main.workflow_attempts
 set pickup_count = coalesce(pickup_count, 0), status = coalesce(status, 'pending'),
     created_at = coalesce(created_at, strftime('%Y-%m-%d %H:%M:%f', 'now'))
 where pickup_count is null or status is null or created_at is null;`,

@@ -241,8 +241,9 @@ describe("connections of Postgres", { skip: ADDRESS === undefined && "no DATABAS
       assert.throws(() => createQueue(bun(adapter) as unknown as Connection), failure("unsupported_connection", "Bun.SQL"));
     }
     const reservedByBun = Object.assign(() => {}, { unsafe() {}, begin() {}, release() {}, options: { adapter: "postgres" } });
+    assert.throws(() => createQueue(reservedByBun as unknown as Connection), failure("unsupported_connection", /reserved connection.*its pool.*using/));
     const mysql = { query() {}, connect() {}, execute() {} };
-    for (const no of [{ query() {} }, reservedByBun, mysql, Object.assign(() => {}, { unsafe() {}, release() {} }), { prepare() {}, exec() {} }]) {
+    for (const no of [{ query() {} }, mysql, Object.assign(() => {}, { unsafe() {}, release() {} }), { prepare() {}, exec() {} }]) {
       assert.throws(() => createQueue(no as unknown as Connection), failure("unsupported_connection"));
     }
   });

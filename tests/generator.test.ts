@@ -200,7 +200,6 @@ describe("the schema of Postgres", () => {
     it(`compiles ${body}`, () => assert.equal(textOf("postgres", body), expected));
   }
 
-  it("is not written in SQLite", () => assert.equal(textOf("sqlite", "select 1 from workflows;"), "select 1 from workflows"));
 
   const doubtful = [
     "with workflows as (select 1) select 1 from workflows;",
@@ -211,6 +210,51 @@ describe("the schema of Postgres", () => {
   ];
   for (const body of doubtful) {
     it(`refuses ${body}`, () => assert.throws(() => textOf("postgres", `\n${body}`), { message: /q\.sql:6: Cannot tell whether / }));
+  }
+});
+
+describe("the main database of SQLite", () => {
+  const cases: [string, string][] = [
+    ["select w.x from workflows as w indexed by i cross join workflow_attempts a;", "select w.x from main.workflows as w indexed by i cross join main.workflow_attempts a"],
+    ["insert into WORKFLOWS (x) values (1) returning x;", "insert into main.WORKFLOWS (x) values (1) returning x"],
+    ["update workflows set x = workflows.y returning x;", "update main.workflows set x = workflows.y returning x"],
+    ["delete from workflow_attempts returning x;", "delete from main.workflow_attempts returning x"],
+    ["select seq as workflows from sqlite_sequence where name = 'workflows';", "select seq as workflows from main.sqlite_sequence where name = 'workflows'"],
+    ["select 'from workflows', \"workflows\" from json_each('[]');", "select 'from workflows', \"workflows\" from json_each('[]')"],
+  ];
+  for (const [body, expected] of cases) {
+    it(`compiles ${body}`, () => assert.equal(textOf("sqlite", body), expected));
+  }
+
+  for (const body of ["with workflows as (select 1) select 1 from workflows;", "select 1 from a, workflows;", "select 1 from a, sqlite_sequence;"]) {
+    it(`refuses ${body}`, () => assert.throws(() => textOf("sqlite", `\n${body}`), { message: /q\.sql:6: Cannot tell whether / }));
+  }
+
+  for (const body of ["select * from t;", "select a.* from a;", "select 1, * from t;", "delete from t returning *;"]) {
+    it(`refuses ${body}`, () => assert.throws(() => textOf("sqlite", `\n${body}`), { message: /q\.sql:6: Unexpected "\*", name the columns/ }));
+  }
+
+  it("counts and multiplies", () => {
+    const body = "select count(*), 2 * 3 from t";
+    assert.equal(textOf("sqlite", `${body};`), body);
+  });
+
+  const definitions: [string, string][] = [
+    ["create table if not exists workflows (id integer);", "create table if not exists main.workflows (id integer);"],
+    ["create table mine (id integer);", "create table main.mine (id integer);"],
+    ["create unique index if not exists workflows_x on workflows (x);", "create unique index if not exists main.workflows_x on workflows (x);"],
+    ["create index i on workflow_attempts (x) where y > 0;", "create index main.i on workflow_attempts (x) where y > 0;"],
+    ["drop index if exists i;", "drop index if exists main.i;"],
+    ["drop table workflows;", "drop table main.workflows;"],
+    ["alter table workflow_attempts add column x text;", "alter table main.workflow_attempts add column x text;"],
+    ["insert into sqlite_sequence select 'workflows' from workflows;", "insert into main.sqlite_sequence select 'workflows' from main.workflows;"],
+    ["select 1 from pragma_table_info('workflows'), pragma_index_info('i', 'temp');", "select 1 from pragma_table_info('workflows', 'main'), pragma_index_info('i', 'temp');"],
+  ];
+  for (const [text, expected] of definitions) {
+    it(`compiles ${text}`, () => {
+      const texts = project({ "sql/sqlite/schema.sql": `-- version: 1\n${text}\n` });
+      assert.equal(compileScripts(texts, "sqlite").schema.text, expected);
+    });
   }
 });
 
@@ -377,7 +421,7 @@ describe("a script", () => {
   it("may hold a trigger of SQLite", () => {
     const trigger = "create trigger t after insert on a begin\n  delete from b;\n  select 1;\nend;";
     const texts = project({ "sql/sqlite/schema.sql": `-- version: 1\nbegin immediate;\n${trigger}\ncommit;` });
-    assert.equal(compileScripts(texts, "sqlite").schema.text, trigger);
+    assert.equal(compileScripts(texts, "sqlite").schema.text, trigger.replace("t after", "main.t after"));
   });
 
   it("is refused when its transaction is not one", () => {
@@ -497,7 +541,7 @@ export const schemas: {
   sqlite: {
     schema: {
       version: 1,
-      text: \`create table workflows (id integer);\`,
+      text: \`create table main.workflows (id integer);\`,
     },
     upgrades: [],
     adopt: null,

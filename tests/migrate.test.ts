@@ -100,6 +100,27 @@ for (const { name, dialect, open } of mainBackends.filter((backend) => backend.n
       }
     });
 
+    // The tables are there: to migrate again would mend nothing.
+    test("what a trigger of the caller's misses is not said to be the queue's", async () => {
+      const place = await open();
+      const queue = place.queue();
+      await queue.migrate();
+      await place.sql("create table audited (a integer)");
+      for (const misses of ["insert into workflows_audit (a) values (1)", "insert into audited (a) select no_such_column from audited"]) {
+        if (dialect === "sqlite") {
+          await place.sql(`drop trigger if exists theirs; create trigger theirs after insert on workflow_attempts begin ${misses}; end`);
+        } else {
+          await place.sql(`create or replace function theirs() returns trigger language plpgsql set search_path from current as $$ begin ${misses}; return new; end $$`);
+          await place.sql("create or replace trigger theirs after insert on workflow_attempts for each row execute function theirs()");
+        }
+        await assert.rejects(queue.enqueue({ role: "one" }), (error: Error & { code?: string }) => {
+          assert.notEqual(error.code, "schema_missing");
+          assert.match(error.message, /workflows_audit|no_such_column/);
+          return true;
+        });
+      }
+    });
+
     test("in a transaction of the caller's is part of it", async () => {
       const place = await open();
       const rollback = new Error("rollback");
@@ -216,7 +237,7 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
         default_transaction_isolation: "serializable",
       },
     });
-    const names = [`a"b.c d'e\\f`, " select ", "Ünï😀", "$1 :name ${x} $$", "x".repeat(25)].map(newSchema);
+    const names = [`a"b.c d'e\\f`, " select ", "Ünï😀", "$1 :name ${x} $$", `"@schema-literal"`, `"@schema"`, "x".repeat(25)].map(newSchema);
     assert.equal(names.at(-1)?.length, 63);
     const queues = names.map((schema) => createQueue(odd, { schema }));
     for (const queue of queues) {

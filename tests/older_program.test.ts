@@ -60,6 +60,49 @@ for (const backend of mainBackends) {
       });
     }
 
+    if (backend.dialect === "postgres") test("its varchar becomes text, for which no operator on the search_path is called", async () => {
+      const opened = await backend.open();
+      await opened.sql(`create table workflow_attempts (${TABLES.postgres[1]}); create table called (what text)`);
+      await insert(opened, { workflow_id: 7, role: "builder" });
+      const queue = opened.queue();
+      await queue.migrate();
+      const evil = `evil_${opened.schema!.replaceAll(/\W/g, "")}`;
+      await opened.sql(`create schema ${evil}`);
+      for (const [place, [left, right]] of [["varchar", "varchar"], ["varchar", "text"], ["text", "varchar"]].entries()) {
+        await opened.sql(`create function ${evil}.f${place} (a ${left}, b ${right}) returns boolean language plpgsql as
+          $$ begin raise exception 'somebody else''s operator'; end $$`);
+        await opened.sql(`create operator ${evil}.= (leftarg = ${left}, rightarg = ${right}, function = ${evil}.f${place})`);
+      }
+      try {
+        await opened.transaction(async (transaction) => {
+          await (transaction as unknown as { unsafe(text: string): Promise<unknown> }).unsafe(`set local search_path = "${opened.schema}", ${evil}`);
+          const within = queue.using(transaction);
+          await within.enqueue([{ role: "builder", key: "k" }, { role: "builder" }, { role: "builder" }]);
+          assert.equal((await within.enqueue({ role: "builder", key: "k" })).created, false);
+          const [one, two, three, four] = await within.dequeueMany({ roles: ["builder"], limit: 4 }) as [Claim, Claim, Claim, Claim];
+          assert.deepEqual(await within.heartbeat(one), { held: true });
+          await within.complete(one, { next: [{ role: "mailer" }] });
+          await within.fail(two, { retry: {} });
+          await within.release(three);
+          assert.ok((await within.dequeue({ roles: ["builder"] })).acquired);
+          await within.reap({ staleAfterMs: 0 });
+          await within.cancel(four.workflowId);
+          await within.stats();
+          await within.prune({ olderThanMs: 0 });
+        });
+      } finally {
+        await opened.sql(`drop schema ${evil} cascade`);
+      }
+    });
+
+    if (backend.dialect === "postgres") test("a varchar on which a view of its depends is refused, with what to do", async () => {
+      const opened = await backend.open();
+      await opened.sql(`create table workflow_attempts (${TABLES.postgres[1]}); create view open_roles as select role from workflow_attempts`);
+      await assert.rejects(opened.queue().migrate(), { code: "schema_conflict", message: /workflow_attempts\.role cannot become text .*view.*[Dd]rop what depends/ });
+      await opened.sql("drop view open_roles");
+      await opened.queue().migrate();
+    });
+
     test("its rows, inserted with only its columns, are claimed and finished without a workflow's row", async () => {
       const { opened, queue } = await shared(backend);
       await insert(opened, { workflow_id: 7, role: "builder", tier: 3 });
@@ -110,6 +153,23 @@ for (const backend of mainBackends) {
       assert.deepEqual(await queue.dequeue({ roles: ["builder"] }), { acquired: false, reason: "pickup_limit_exceeded" });
       const { stuck } = await queue.reap();
       assert.deepEqual(stuck.map(({ workflowId, pickupCount, previousInstanceId }) => [workflowId, pickupCount, previousInstanceId]), [["7", 3, null]]);
+    });
+
+    // On Postgres it is not null, also where we took its table over.
+    if (backend.dialect === "sqlite") test("rows without a created_at come first, in batches as one by one", async () => {
+      for (const limit of [1, 2, 4]) {
+        const opened = await backend.open();
+        await opened.sql(`create table workflow_attempts (${TABLES.sqlite[1]})`);
+        const queue = opened.queue();
+        await queue.migrate();
+        const times = ["'2026-01-02 00:00:00'", "null", "'2026-01-01 00:00:00'", "null"];
+        for (const time of times) {
+          await opened.sql(`insert into workflow_attempts (workflow_id, role, status, pickup_count, created_at) values (1, 'builder', 'pending', 0, ${time})`);
+        }
+        const claimed: string[] = [];
+        while (claimed.length < 4) claimed.push(...(await queue.dequeueMany({ roles: ["builder"], limit })).map(({ attemptId }) => attemptId));
+        assert.deepEqual(claimed, ["2", "4", "3", "1"]);
+      }
     });
 
     test("its claims and ours on the same rows: nothing twice, nothing left", async () => {

@@ -89,6 +89,7 @@ do $$
 declare
   attempts constant regclass := to_regclass(format('%I.workflow_attempts', current_schema()));
   fault text;
+  theirs record;
 begin
   if exists (select from skiplocked_schema) then
     return;
@@ -117,6 +118,21 @@ begin
     raise exception 'a table of another program is in the way: column % is missing or of another type', fault
       using errcode = 'SL001', hint = 'Use another schema for the queue, or rename that table.';
   end if;
+
+  -- Operators of varchar are looked for along the search_path, and somebody may have made one there; for text pg_catalog has
+  -- them. No row is written anew.
+  for theirs in
+    select attname, cast(attcollation as regcollation) as collation from pg_attribute
+    where attrelid = attempts and attname in ('role', 'status', 'locked_by_instance') and not attisdropped
+      and atttypid = cast('character varying' as regtype)
+  loop
+    begin
+      execute format('alter table workflow_attempts alter column %I type text collate %s', theirs.attname, theirs.collation);
+    exception when feature_not_supported then
+      raise exception 'a table of another program is in the way: workflow_attempts.% cannot become text (%): '
+        'drop what depends on it, migrate, and create it again', theirs.attname, sqlerrm using errcode = 'SL001';
+    end;
+  end loop;
 
   if exists (select from pg_attribute where attrelid = attempts and attname = 'fencing_token' and not attisdropped) then
     return;

@@ -16,12 +16,14 @@ export function migrateSqlite(db: SqliteHandle): Migrated {
   return { from, to: scripts.at(-1)?.version ?? from };
 }
 
+// Each table is named with "main": a temporary one, or one of an attached database, may have its name.
+
 /** The version of the tables; 0: there are none. */
 export function recordedVersion(db: SqliteHandle): number {
   const columns = columnsOf(db, "skiplocked_schema");
   if (columns === undefined) return 0;
   requireColumns("skiplocked_schema", columns, ["version"]);
-  const [row] = compile(db, "select max(version) as version from skiplocked_schema").all();
+  const [row] = compile(db, "select max(version) as version from main.skiplocked_schema").all();
   return readVersion(Object.values(row as object)[0]);
 }
 
@@ -39,7 +41,7 @@ function adopt(db: SqliteHandle): void {
 
 // Name and, for the primary key, type.
 function columnsOf(db: SqliteHandle, table: string): Map<string, string> | undefined {
-  const text = `select name, upper(type) || iif(pk, ' PRIMARY KEY', '') as type from pragma_table_info('${table}')`;
+  const text = `select name, upper(type) || iif(pk, ' PRIMARY KEY', '') as type from pragma_table_info('${table}', 'main')`;
   const rows = compile(db, text).all().map((row) => Object.values(row as object).map(String) as [string, string]);
   return rows.length === 0 ? undefined : new Map(rows);
 }

@@ -96,7 +96,8 @@ function qualifier(schema: string): (text: string) => string {
   return (text) => {
     let qualified = known.get(text);
     if (qualified === undefined) {
-      qualified = text.replaceAll('"@schema"', () => identifier).replaceAll('"@schema-literal"', () => literal);
+      // In one pass: the name of the schema may itself look like what is replaced.
+      qualified = text.replaceAll(/"@schema(-literal)?"/g, (_, inLiteral?: string) => inLiteral === undefined ? identifier : literal);
       known.set(text, qualified);
     }
     return qualified;

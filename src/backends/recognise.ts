@@ -2,7 +2,7 @@ import { SkiplockedError } from "../errors.ts";
 import type { Backend } from "./backend.ts";
 import type { NodePostgres, PGliteShape, QueryConnection } from "./query_connection.ts";
 import { postgresBackend } from "./postgres.ts";
-import type { PostgresJs, PostgresJsPool } from "./postgres_js.ts";
+import { isPostgresJs, isReserved, type PostgresJs, type PostgresJsPool } from "./postgres_js.ts";
 import { recognisePostgres } from "./recognise_postgres.ts";
 import { sqliteBackend } from "./sqlite.ts";
 import { isSqlite, type SqliteHandle } from "./sqlite_handle.ts";
@@ -42,6 +42,9 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === "string") return "a string (a URL is not opened here: open it with its driver)";
   if (typeof (value as PromiseLike<unknown>).then === "function") return 'a promise (put "await" before it)';
+  if (isPostgresJs(value) && isReserved(value)) {
+    return 'a reserved connection (create the queue on its pool; while a transaction is open on it, pass it to "using")';
+  }
   const { adapter } = (value as { options?: { adapter?: unknown } }).options ?? {};
   if (typeof value === "function" && typeof adapter === "string") return `Bun.SQL with its adapter "${adapter}" (only "postgres" will do)`;
   const own = typeof value === "function" ? `a function "${value.name}"` : `an object of ${value.constructor?.name ?? "no class"}`;

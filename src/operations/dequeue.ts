@@ -65,6 +65,8 @@ function byQueueOrder(a: sql.DequeueManyRow, b: sql.DequeueManyRow): number {
   return a.priority - b.priority || compare(a.created_at, b.created_at) || compare(BigInt(a.attempt_id), BigInt(b.attempt_id));
 }
 
-function compare<T extends string | bigint>(a: T, b: T): number {
+// Nulls first, as SQLite has them: the older program may write no created_at.
+function compare<T extends string | bigint>(a: T | null, b: T | null): number {
+  if (a === null || b === null) return Number(b === null) - Number(a === null);
   return a < b ? -1 : Number(a > b);
 }

@@ -3,7 +3,7 @@ import { describe } from "node:test";
 import type { Queue } from "../../mod.ts";
 import type { BackendUnderTest } from "../support/backends.ts";
 import { test } from "../support/testing.ts";
-import { failure, fresh, range, ROLE } from "./support.ts";
+import { acquired, failure, fresh, range, ROLE } from "./support.ts";
 
 const LEASE = { attemptId: "1", instanceId: "me", fencingToken: "1" };
 
@@ -44,6 +44,48 @@ export function migrating(backend: BackendUnderTest): void {
       const { from, to } = await queue.migrate();
       assert.ok(from === 0 && Number.isInteger(to) && to >= 1);
       assert.deepEqual(await queue.migrate(), { from: to, to });
+    });
+
+    // On Postgres see "search_path" among the hostile settings.
+    if (backend.dialect === "sqlite") test("tables of the same names are others, if temporary or in an attached database", async () => {
+      const opened = await backend.open();
+      const names = ["skiplocked_schema", "workflows", "workflow_attempts"];
+      const shadow = (where: string) => names.map((name) => `create table ${where}.${name} (version); insert into ${where}.${name} values (9999);`).join("");
+      // Nothing can be attached inside a transaction.
+      if (!backend.inTransaction) await opened.sql(`attach ':memory:' as other; ${shadow("other")}`);
+      const queue = opened.queue();
+      assert.equal((await queue.migrate()).from, 0);
+      // A table that counts brings a temporary sqlite_sequence along.
+      await opened.sql(`${shadow("temp")} create temp table counted (id integer primary key autoincrement)`);
+      const { from, to } = await queue.migrate();
+      assert.equal(from, to);
+      for (const operation of Object.values(OPERATIONS)) {
+        await operation(queue).catch((thrown) => assert.ok(["lease_lost", "wrong_state"].includes(thrown.code), thrown));
+      }
+      await opened.sql("insert into main.workflow_attempts (workflow_id, role) values (40, 'other')");
+      assert.equal((await queue.enqueue({ role: ROLE })).workflowId, "41");
+      for (const where of backend.inTransaction ? ["temp"] : ["temp", "other"]) {
+        for (const name of names) assert.deepEqual(await opened.sql(`select version from ${where}.${name}`), [{ version: 9999 }]);
+      }
+    });
+
+    if (backend.dialect === "sqlite") test("columns are told apart by any name that SQLite is told to give them", async () => {
+      const opened = await backend.open();
+      await opened.sql("drop table if exists not_there; pragma full_column_names = on; pragma short_column_names = off");
+      const queue = opened.queue();
+      await queue.migrate();
+      const [first, second] = await queue.enqueue([{ role: "a", key: "k", payload: 7 }, { role: "b", tier: 3, priority: -1 }]);
+      assert.equal((await queue.enqueue({ role: "a", key: "k" })).attemptId, first?.attemptId);
+      const claims = await queue.dequeueMany({ roles: ["a", "b"], limit: 2 });
+      assert.deepEqual(claims.map(({ attemptId, tier, key, payload }) => [attemptId, tier, key, payload]), [[second?.attemptId, 3, null, null], [first?.attemptId, null, "k", 7]]);
+      assert.deepEqual(await queue.heartbeat(claims), [{ held: true }, { held: true }]);
+      await queue.complete(claims[0]!, { next: [{ role: "c" }] });
+      await queue.fail(claims[1]!, { retry: {} });
+      await queue.release(acquired(await queue.dequeue({ roles: ["a"] })));
+      assert.deepEqual((await queue.stats()).roles.map(({ role, pending, failed }) => [role, pending, failed]), [["a", 1, 1], ["b", 0, 0], ["c", 1, 0]]);
+      for (const operation of Object.values(OPERATIONS)) {
+        await operation(queue).catch((thrown) => assert.ok(["lease_lost", "wrong_state"].includes(thrown.code), thrown));
+      }
     });
 
     test("migrate() leaves rows as they are", async () => {

@@ -33,7 +33,7 @@ where workflow_id in (
            row_number() over (partition by json_extract(value, '$.key') order by key) as turn
     from json_each(:work)
   ), fresh as (
-    select item.*
+    select item.position, item.key, item.workflow_id, item.value
     from item
     where (item.key is null or item.turn = 1 and not exists (
         select 1 from workflow_attempts as a
@@ -52,7 +52,7 @@ with item as (
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
   from json_each(:work)
 ), fresh as (
-  select item.*
+  select item.position, item.key, item.workflow_id, item.value
   from item
   where (item.key is null or item.turn = 1 and not exists (
       select 1 from workflow_attempts as a
@@ -71,7 +71,7 @@ with item as (
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
   from json_each(:work)
 ), fresh as (
-  select item.*
+  select item.position, item.key, item.workflow_id, item.value
   from item
   where (item.key is null or item.turn = 1 and not exists (
       select 1 from workflow_attempts as a
@@ -100,13 +100,13 @@ with item as (
          row_number() over (partition by json_extract(value, '$.key') order by key) as turn
   from json_each(:work)
 ), known as (
-  select item.*, a.attempt_id as holder_id, changes() > 0 and (item.key is null
+  select item.position, item.workflow_id, a.attempt_id as holder_id, changes() > 0 and (item.key is null
            or item.turn = 1 and a.attempt_id > last_insert_rowid() - changes()) as created
   from item left join workflow_attempts as a on a.key = item.key
     and (a.status in ('pending', 'scheduled', 'in_progress')
          or a.status = 'failed' and a.outcome = 'worker-internal-error')
 ), placed as (
-  select *, case when created
+  select position, workflow_id, created, case when created
     then last_insert_rowid() + 1 - row_number() over (partition by created order by position desc)
     else holder_id end as attempt_id
   from known
