@@ -118,6 +118,14 @@ export function upkeep(backend: BackendUnderTest): void {
       assert.deepEqual(await db.unchangedBy(() => db.queue.prune({ olderThanMs: 0 })), { workflows: 0, attempts: 0 });
     });
 
+    test("prune() keeps an ACTIVE workflow whose worker broke, however old", async () => {
+      const db = await fresh(backend);
+      await db.add();
+      await db.queue.fail(await db.claim(), { outcome: "worker-internal-error" });
+      await old(db, DAY);
+      assert.deepEqual(await db.unchangedBy(() => db.queue.prune({ olderThanMs: 0 })), { workflows: 0, attempts: 0 });
+    });
+
     test("prune() deletes a FAILED workflow of which only a broken attempt is left", async () => {
       const db = await fresh(backend);
       const { workflowId } = await db.add();
