@@ -1,5 +1,5 @@
 import type { Migrated } from "./backend.ts";
-import { planMigration, readVersion, requireColumns, requireOurTables } from "./plan_migration.ts";
+import { planMigration, readVersion, requireColumns, requireOurNames, requireOurTables, type Found } from "./plan_migration.ts";
 import { type PostgresSession, quoteIdentifier } from "./postgres_connection.ts";
 
 // Whatever the caller's search_path finds first, these are the system's own.
@@ -20,7 +20,10 @@ export async function migratePostgres(session: PostgresSession, schema: string):
   const from = await recordedVersion(session, schema);
   const scripts = planMigration("postgres", from);
   // A refusal must leave the transaction usable, so it has to come before an error of the script.
-  if (from === 0) requireOurTables(await columnsOf(session, schema));
+  if (from === 0) {
+    requireOurNames("postgres", await namesIn(session, schema));
+    requireOurTables(await columnsOf(session, schema));
+  }
   const [before] = await values(session, SETTINGS, []);
   // Without the check for it, a role that may not create schemas could not use one that is there.
   const [known] = await values(session, KNOWN, [schema]);
@@ -40,6 +43,19 @@ async function recordedVersion(session: PostgresSession, schema: string): Promis
   requireColumns("skiplocked_schema", columns, ["version"]);
   const [row] = await values(session, `select cast(pg_catalog.max(version) as pg_catalog.text) as version from ${quoteIdentifier(schema)}.skiplocked_schema`, []);
   return readVersion(row?.[0]);
+}
+
+async function namesIn(session: PostgresSession, schema: string): Promise<Found[]> {
+  const rows = await values(
+    session,
+    "select cast(c.relname as pg_catalog.text) as name, case when c.relkind in ('r', 'p') then 'table' when c.relkind in ('i', 'I') then 'index' " +
+      "when c.relkind in ('v', 'm') then 'view' else 'relation' end as kind, cast(coalesce(t.relname, c.relname) as pg_catalog.text) as belongs " +
+      "from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace " +
+      "left join pg_catalog.pg_index as i on i.indexrelid = c.oid left join pg_catalog.pg_class as t on t.oid = i.indrelid " +
+      "where n.nspname = cast($1 as pg_catalog.text)",
+    [schema],
+  );
+  return rows.map((row) => row.map(String) as [string, string, string]);
 }
 
 // The columns of each table, by the name of the table.
