@@ -295,6 +295,21 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
     await assert.rejects(migrate(owner, `${schema}_2`), { code: "42501" });
   });
 
+  test("refuses a database that is not in UTF-8, and changes nothing", async () => {
+    for (const encoding of ["LATIN1", "EUC_JP", "SQL_ASCII"]) {
+      const name = `skiplocked_${randomUUID().slice(0, 8)}`;
+      await once(`create database ${name} encoding '${encoding}' locale 'C' template template0`);
+      atEnd(() => once(`drop database ${name}`));
+      const sql = connect({ database: name });
+      const message = new RegExp(`encoding ${encoding}.*UTF8.*create database`);
+      await sql.begin(async (transaction) => {
+        await assert.rejects(createQueue(sql).using(transaction).migrate(), { code: "schema_conflict", message });
+        assert.equal((await transaction.unsafe("select from pg_class where relname = 'workflows'")).length, 0);
+      });
+      await sql.end();
+    }
+  });
+
   test("waits for no lock of others, and leaves none", async () => {
     const [other, sql] = [connect(), connect({ connection: { lock_timeout: 2000 } })];
     await other.unsafe("select pg_advisory_lock(1), pg_advisory_lock(hashtext('skiplocked')), pg_advisory_lock(1, 1)");

@@ -1,4 +1,4 @@
--- skiplocked: the tables of the queue, for PostgreSQL 14 and later
+-- skiplocked: the tables of the queue, for PostgreSQL 14 and later, in a database in UTF-8
 -- version: 1
 --
 -- Run it with `psql -f schema.sql`, or let `queue.migrate()` run it: both give the same tables and record the version, so

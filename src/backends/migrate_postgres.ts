@@ -1,16 +1,18 @@
+import { SkiplockedError } from "../errors.ts";
 import type { Migrated } from "./backend.ts";
 import { planMigration, readVersion, requireColumns, requireOurNames, requireOurTables, type Found } from "./plan_migration.ts";
 import { type PostgresSession, quoteIdentifier } from "./postgres_connection.ts";
 
 // Whatever the caller's search_path finds first, these are the system's own.
 const LOCK = "select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('skiplocked'), pg_catalog.hashtext(cast($1 as pg_catalog.text)))";
-const SETTINGS = "select pg_catalog.current_setting('search_path') as path, pg_catalog.current_setting('client_min_messages') as messages";
+const SETTINGS = "select pg_catalog.current_setting('search_path') as path, pg_catalog.current_setting('client_min_messages') as messages, pg_catalog.current_setting('server_encoding') as encoding";
 const KNOWN = "select pg_catalog.count(*) as known from pg_catalog.pg_namespace where nspname = cast($1 as pg_catalog.text)";
 
 /**
  * Makes or upgrades the tables of `schema`, inside a transaction. Says nothing and writes nothing when there is nothing to do.
  *
- * @throws {SkiplockedError} `schema_too_new`, or `schema_conflict` when a table of another program is in the way.
+ * @throws {SkiplockedError} `schema_too_new`, or `schema_conflict` when a table of another program is in the way or the
+ * database is not in UTF-8.
  */
 export async function migratePostgres(session: PostgresSession, schema: string): Promise<Migrated> {
   const seen = await recordedVersion(session, schema);
@@ -20,11 +22,12 @@ export async function migratePostgres(session: PostgresSession, schema: string):
   const from = await recordedVersion(session, schema);
   const scripts = planMigration("postgres", from);
   // A refusal must leave the transaction usable, so it has to come before an error of the script.
+  const [before] = await values(session, SETTINGS, []);
   if (from === 0) {
+    requireUtf8(before?.[2]);
     requireOurNames("postgres", await namesIn(session, schema));
     requireOurTables(await columnsOf(session, schema));
   }
-  const [before] = await values(session, SETTINGS, []);
   // Without the check for it, a role that may not create schemas could not use one that is there.
   const [known] = await values(session, KNOWN, [schema]);
   if (Number(known?.[0]) === 0) await session.script(`create schema ${quoteIdentifier(schema)}`);
@@ -34,6 +37,14 @@ export async function migratePostgres(session: PostgresSession, schema: string):
   await configure(session, "search_path", before?.[0]);
   await configure(session, "client_min_messages", before?.[1]);
   return { from, to: scripts.at(-1)?.version ?? from };
+}
+
+// In another encoding the server refuses what cannot be written in it, or stores bytes of which it knows no letters.
+function requireUtf8(encoding: unknown): void {
+  if (encoding === "UTF8") return;
+  const message = `Cannot migrate: the database has the encoding ${encoding}, the queue needs UTF8, make one with ` +
+    "\"create database .. encoding 'UTF8' template template0\"";
+  throw new SkiplockedError("schema_conflict", message);
 }
 
 async function recordedVersion(session: PostgresSession, schema: string): Promise<number> {
