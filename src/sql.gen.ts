@@ -1667,6 +1667,28 @@ begin
     end;
   end loop;
 
+  -- What its own writes satisfy and ours would not.
+  select format('workflow_attempts.%I may not be null: drop that, or give it a default if it is no column of the queue', attname) into fault
+  from pg_attribute
+  where attrelid = attempts and attnum > 0 and not attisdropped and attnotnull
+    and (attname in ('tier', 'locked_by_instance', 'locked_at', 'lock_heartbeat_at', 'started_at')
+         or attname not in ('attempt_id', 'workflow_id', 'role', 'status', 'pickup_count', 'created_at')
+            and not atthasdef and attidentity = '')
+  limit 1;
+  for theirs in
+    select conname, pg_get_expr(conbin, conrelid) as expression
+    from pg_constraint join pg_attribute on attrelid = conrelid and conkey = array[attnum]
+    where conrelid = attempts and contype = 'c' and attname = 'status'
+  loop
+    execute format('select %L || min(status) || %L from (values (''pending''), (''scheduled''), (''in_progress''), (''succeeded''), '
+      '(''failed''), (''cancelled'')) as workflow_attempts (status) where not (%s) having count(*) > 0',
+      format('the check %I of workflow_attempts refuses the status ', theirs.conname), ': drop it', theirs.expression) into fault;
+    exit when fault is not null;
+  end loop;
+  if fault is not null then
+    raise exception 'a table of another program is in the way: %', fault using errcode = 'SL001';
+  end if;
+
   if exists (select from pg_attribute where attrelid = attempts and attname = 'fencing_token' and not attisdropped) then
     return;
   end if;

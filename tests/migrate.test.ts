@@ -22,6 +22,13 @@ const KEPT = `select ${OLDER} from workflow_attempts where attempt_id <> 9 order
 const older = (id: string, time: string) =>
   `create table workflow_attempts (attempt_id ${id}, workflow_id bigint, role text, tier integer, status text, pickup_count integer,
     locked_by_instance text, locked_at ${time}, lock_heartbeat_at ${time}, started_at ${time}, created_at ${time})`;
+// What lets the older program write and not us.
+const strict = (id: string, time: string) => [
+  older(id, time).replace("tier integer", "tier integer not null"),
+  older(id, time).replace("locked_by_instance text", "locked_by_instance text not null default ''"),
+  older(id, time).replace("role text", "role text, more text not null"),
+  older(id, time).replace("status text", "status text check (status in ('pending', 'in_progress'))"),
+];
 
 const DIALECTS = {
   postgres: {
@@ -34,13 +41,17 @@ const DIALECTS = {
     inTheWay: [
       "create table workflows (workflow_id bigint, status text, stuck_reason text, created_at timestamp, updated_at timestamp)",
       older("uuid primary key", "timestamptz"),
+      ...strict("bigserial primary key", "timestamptz"),
     ],
   },
   sqlite: {
     now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     time: "text",
     ids: ["integer primary key", "integer primary key autoincrement"],
-    inTheWay: [older("text primary key", "text")],
+    inTheWay: [
+      older("text primary key", "text"), ...strict("integer primary key", "text"),
+      `${older("integer primary key", "text")}; alter table workflow_attempts rename to t; create view workflow_attempts as select * from t`,
+    ],
   },
 };
 
@@ -49,6 +60,10 @@ const IN_THE_WAY = [
   "create table workflow_attempts (id int)",
   "create view workflow_attempts as select 1 as attempt_id",
   "create table skiplocked_schema (name text)",
+  "create table skiplocked_schema (version integer); insert into skiplocked_schema values (-3)",
+  "create table theirs (a integer); create index workflows on theirs (a)",
+  "create table theirs (a integer); create index workflow_attempts_pending on theirs (a)",
+  "create table workflow_attempts_pending (a integer)",
 ];
 
 for (const { name, dialect, open } of mainBackends.filter((backend) => backend.name !== "better-sqlite3 12")) {
@@ -89,6 +104,16 @@ for (const { name, dialect, open } of mainBackends.filter((backend) => backend.n
         assert.deepEqual(await catalog(place), before);
       });
     }
+
+    test("takes over a table whose checks are none of our business", async () => {
+      const place = await open();
+      await place.sql(older(ids[0]!, time)
+        .replace("role text", "role text check (role in ('works', 'x')), more text not null default ''")
+        .replace("status text", "status text check (status <> 'lost')"));
+      await place.queue().migrate();
+      await works(place.queue());
+      assert.deepEqual(await place.sql("select count(*) as n from workflow_attempts").then(([row]) => Number(row?.["n"])), 1);
+    });
 
     test("refuses in a transaction of the caller's, which goes on", async () => {
       for (const theirs of IN_THE_WAY) {
@@ -270,6 +295,21 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
     await assert.rejects(migrate(owner, `${schema}_2`), { code: "42501" });
   });
 
+  test("refuses a database that is not in UTF-8, and changes nothing", async () => {
+    for (const encoding of ["LATIN1", "EUC_JP", "SQL_ASCII"]) {
+      const name = `skiplocked_${randomUUID().slice(0, 8)}`;
+      await once(`create database ${name} encoding '${encoding}' locale 'C' template template0`);
+      atEnd(() => once(`drop database ${name}`));
+      const sql = connect({ database: name });
+      const message = new RegExp(`encoding ${encoding}.*UTF8.*create database`);
+      await sql.begin(async (transaction) => {
+        await assert.rejects(createQueue(sql).using(transaction).migrate(), { code: "schema_conflict", message });
+        assert.equal((await transaction.unsafe("select from pg_class where relname = 'workflows'")).length, 0);
+      });
+      await sql.end();
+    }
+  });
+
   test("waits for no lock of others, and leaves none", async () => {
     const [other, sql] = [connect(), connect({ connection: { lock_timeout: 2000 } })];
     await other.unsafe("select pg_advisory_lock(1), pg_advisory_lock(hashtext('skiplocked')), pg_advisory_lock(1, 1)");
@@ -346,9 +386,10 @@ describe("sqlite file · migrate among processes and failures", () => {
 
   test("that fails half-way leaves nothing behind", async () => {
     const db = new SqliteDatabase(":memory:");
-    db.exec("create table workflows_created_at (x)");
-    await assert.rejects(createQueue(db).migrate());
-    assert.deepEqual(db.prepare("select name from sqlite_schema").pluck().all(), ["workflows_created_at"]);
+    db.exec("create table theirs (x)");
+    db.pragma("max_page_count = 8");
+    await assert.rejects(createQueue(db).migrate(), { code: "SQLITE_FULL" });
+    assert.deepEqual(db.prepare("select name from sqlite_schema").pluck().all(), ["theirs"]);
     assert.ok(!db.inTransaction);
   });
 

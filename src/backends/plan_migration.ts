@@ -40,7 +40,7 @@ export function planMigration(dialect: "postgres" | "sqlite", from: number): rea
 /** The version that is recorded; 0 for a table of versions that is empty. */
 export function readVersion(recorded: unknown): number {
   const version = Number(recorded ?? 0);
-  if (Number.isInteger(version)) return version;
+  if (Number.isInteger(version) && version >= 0) return version;
   throw conflict(`skiplocked_schema.version says "${recorded}"`);
 }
 
@@ -54,6 +54,29 @@ export function requireOurTables(tables: ReadonlyMap<string, Columns>): void {
     const columns = tables.get(table);
     if (columns !== undefined) requireColumns(table, columns, wanted);
   }
+}
+
+/** What has one of our names: a table, an index or something else, and the table that it is or belongs to. */
+export type Found = readonly [name: string, kind: string, table: string];
+
+/**
+ * Refuses what has a name of ours and is something else: what `create .. if not exists` would take for its own.
+ *
+ * @throws {SkiplockedError} `schema_conflict`.
+ */
+export function requireOurNames(dialect: "postgres" | "sqlite", found: readonly Found[]): void {
+  const made = namesOf(dialect);
+  for (const [name, kind, table] of found) {
+    const wanted = made.get(name);
+    if (wanted === undefined || wanted[0] === kind && wanted[1] === table) continue;
+    throw conflict(wanted[0] === kind ? `the ${kind} ${name} is one of ${table}` : `${name} is no ${wanted[0]} but has its name (${kind})`);
+  }
+}
+
+/** Kind and table of everything that the schema makes, by its name. */
+export function namesOf(dialect: "postgres" | "sqlite"): ReadonlyMap<string, readonly [kind: string, table: string]> {
+  const created = schemas[dialect].schema.text.matchAll(/create (?:unique )?(table|index) if not exists (?:main\.)?(\w+)(?:\s+on (\w+))?/g);
+  return new Map([...created].map(([, kind = "", name = "", table = name]) => [name, [kind, table]]));
 }
 
 /** @throws {SkiplockedError} `schema_conflict` if a column is missing. */
