@@ -4,21 +4,27 @@ import process from "node:process";
 import { after, before, describe, test } from "node:test";
 import { runCell } from "../scripts/matrix_cell.ts";
 import { findPgBouncer, type PgBouncer, startPgBouncer } from "./chaos/pgbouncer.ts";
+import { type PostgresServer, startPostgres } from "./support/postgres_server.ts";
 import { runtimes } from "./support/runtimes.ts";
 
-const SERVER = process.env["DATABASE_URL"];
-const program = SERVER === undefined ? { why: "no DATABASE_URL" } : await findPgBouncer();
+const program = await findPgBouncer();
 // On a machine of one's own it may be missing; CI has apt.
 if ("why" in program && process.env["CI"]) throw new Error(program.why);
 
 describe("PgBouncer · transaction mode", { skip: "why" in program && program.why }, () => {
+  let server: PostgresServer;
   let pooler: PgBouncer;
 
+  // A server of its own: it has to let everybody in.
   before(async () => {
     assert.ok(!("why" in program));
-    pooler = await startPgBouncer(program, Number(new URL(String(SERVER)).port));
+    server = await startPostgres();
+    pooler = await startPgBouncer(program, Number(new URL(server.url).port));
   });
-  after(() => pooler.stop());
+  after(async () => {
+    await pooler?.stop();
+    await server?.stop();
+  });
 
   // By CONNECTIONS='["pg Pool"]' with others, one after the other.
   for (const connection of JSON.parse(process.env["CONNECTIONS"] ?? '["postgres.js, prepare: false"]') as string[]) {

@@ -30,10 +30,14 @@ const PACKAGES = ["pgbouncer", "libc-ares2", "libevent-2.1-7"];
 export async function findPgBouncer(): Promise<Program | { why: string }> {
   const installed = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin"].map((folder) => join(folder, "pgbouncer")).find((path) => existsSync(path));
   if (installed !== undefined) return { path: installed };
-  try {
-    return await unpack();
-  } catch (error) {
-    return { why: `no pgbouncer on PATH, and apt-get download gave none: ${(error as Error).message.split("\n")[0]}` };
+  for (let tries = 1;; tries++) {
+    try {
+      return await unpack();
+    } catch (error) {
+      // Another program may hold apt's lock, or the mirror be out of reach for a moment.
+      if (tries === 3 || (error as { code?: unknown }).code === "ENOENT") return { why: `no pgbouncer on PATH, and apt-get download gave none: ${(error as Error).message.split("\n")[0]}` };
+      await sleep(tries * 5_000);
+    }
   }
 }
 
