@@ -17,8 +17,8 @@ const PATIENCE_MS = { known: 20_000, others: 90_000 } as const;
 /** No call that was sent and not answered takes effect later than this. */
 export const UNHEARD_MS: number = PATIENCE_MS.others + 30_000;
 
-/** What a process ends with after a call that never settled: its driver may be of no more use. */
-export const HUNG_EXIT_CODE = 75;
+/** What a process ends with whose driver is of no more use: after a call that never settled, or on a server that stays read-only. */
+export const USELESS_EXIT_CODE = 75;
 export const HUNG = "HUNG";
 
 export function patienceWith(driver: Driver): number {
@@ -39,13 +39,23 @@ export async function settle<T>(call: Promise<T>, patienceMs: number): Promise<A
     (): Answer<T> => ({ outcome: "unknown", error: HUNG }),
     () => new Promise<never>(() => {}),
   );
-  const answer = call.then((value): Answer<T> => ({ outcome: "done", value }), (error): Answer<T> => failed(error));
+  const answer = call.then((value): Answer<T> => (readOnlyInARow = 0, { outcome: "done", value }), (error): Answer<T> => failed(error));
   return await Promise.race([answer, hung]).finally(() => timeout.abort());
+}
+
+const READ_ONLY = "25006";
+const READ_ONLY_AT_MOST = 50;
+let readOnlyInARow = 0;
+
+/** Whether all that was asked of late was asked of a standby: postgres.js may keep a connection to one for ever, whatever it was told to look for. */
+export function staysReadOnly(): boolean {
+  return readOnlyInARow > READ_ONLY_AT_MOST;
 }
 
 function failed<T>(error: unknown): Answer<T> {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const text = typeof code === "string" && code !== "" ? code : String(message);
+  readOnlyInARow = text === READ_ONLY ? readOnlyInARow + 1 : 0;
   if (REFUSED.includes(text)) return { outcome: "refused", error: text };
   return { outcome: NOTHING.test(text) ? "nothing" : "unknown", error: text };
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { runCommand } from "../support/processes.ts";
-import { HUNG_EXIT_CODE } from "./calls.ts";
+import { USELESS_EXIT_CODE } from "./calls.ts";
 
 /** A place in the crew, which is filled again when the process in it ends. */
 export interface Slot {
@@ -35,7 +35,7 @@ const RESTART_MS = 100;
 
 /** How a process ended: as it may, by a known fault of its driver, or as none ever should. */
 export function judgeEnd(code: number | null, signal: NodeJS.Signals | null, stderr: string): "fine" | "driver crash" | "complaint" {
-  if (signal !== null || code === HUNG_EXIT_CODE) return "fine";
+  if (signal !== null || code === USELESS_EXIT_CODE) return "fine";
   return DRIVER_CRASH.test(stderr) ? "driver crash" : "complaint";
 }
 

@@ -3,7 +3,7 @@ import { createReadStream, openSync, readdirSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { HUNG, HUNG_EXIT_CODE } from "./calls.ts";
+import { HUNG, staysReadOnly, USELESS_EXIT_CODE } from "./calls.ts";
 import type { Driver } from "./place.ts";
 
 /** An attempt and the fencing token of a lease on it. */
@@ -33,7 +33,7 @@ export type Entry =
   | { type: "answered"; call: number; at: number; outcome: Outcome; error?: string };
 
 export interface Journal {
-  /** On disk, as far as the system is concerned, before this returns: a SIGKILL right after takes nothing away. A hung call ends the process. */
+  /** On disk, as far as the system is concerned, before this returns: a SIGKILL right after takes nothing away. A hung call ends the process, and so does a server that stays read-only. */
   write(entry: Entry): void;
 }
 
@@ -44,7 +44,7 @@ export function openJournal(file: string): Journal {
   return {
     write(entry) {
       writeSync(handle, `${JSON.stringify(entry)}\n`);
-      if (entry.type === "answered" && entry.error === HUNG) process.exit(HUNG_EXIT_CODE);
+      if (entry.type === "answered" && (entry.error === HUNG || staysReadOnly())) process.exit(USELESS_EXIT_CODE);
     },
   };
 }
