@@ -660,13 +660,15 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
   from (select greatest((select pg_catalog.max(workflow_id) from "@schema".workflow_attempts where workflow_id < 4611686018427387904),
                         (select pg_catalog.max(workflow_id) from "@schema".workflows where workflow_id < 4611686018427387904)) as highest) as named
   where case when pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'update')
+            and pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'usage, select')
           then named.highest > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0) end
   union all
   select pg_catalog.setval(own.sequence, greatest(named.highest, pg_catalog.pg_sequence_last_value(own.sequence)))
   from (select cast(pg_catalog.pg_get_serial_sequence(cast(cast(E'"@schema-literal".workflow_attempts' as pg_catalog.regclass) as pg_catalog.text), 'attempt_id') as pg_catalog.regclass) as sequence) as own,
        (select pg_catalog.max(attempt_id) as highest from "@schema".workflow_attempts where attempt_id < 4611686018427387904) as named
-  where case when pg_catalog.has_sequence_privilege(own.sequence, 'update')
-          then named.highest > coalesce(pg_catalog.pg_sequence_last_value(own.sequence), 0) end
+  where case when pg_catalog.has_sequence_privilege(own.sequence, 'update') and pg_catalog.has_sequence_privilege(own.sequence, 'usage, select')
+          then named.highest > coalesce(pg_catalog.pg_sequence_last_value(own.sequence), 0)
+            and named.highest < (select seqmax from pg_sequence where seqrelid = own.sequence) end
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, pg_catalog.nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))) as home
   from (select * from judged order by position) as judged
@@ -1055,7 +1057,7 @@ export const prune: Query<PruneParams, PruneRow> = {
       select from "@schema".workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
-             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
+             or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
   order by w.created_at, w.workflow_id
   limit cast(cast($2 as pg_catalog.text) as bigint)
   for update of w skip locked
@@ -1082,7 +1084,7 @@ where workflow_id in (
         select 1 from main.workflow_attempts as a
         where a.workflow_id = w.workflow_id
           and (a.status in ('pending', 'scheduled', 'in_progress')
-               or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
+               or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     order by w.created_at, w.workflow_id
     limit coalesce(cast(:max_pruned as integer), -1))
   and (attempt_id < (select max(attempt_id) from main.workflow_attempts)
@@ -1106,7 +1108,7 @@ where workflow_id in (
       select 1 from main.workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
-             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
+             or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     and not exists (select 1 from main.workflow_attempts as a where a.workflow_id = w.workflow_id)
   order by w.created_at, w.workflow_id
   limit coalesce(cast(:max_pruned as integer), -1))`,
@@ -1288,7 +1290,7 @@ returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as w
       text: `insert into main.workflows (workflow_id, status, stuck_reason)
 select distinct a.workflow_id, 'STUCK', 'attempt-pickup-exhausted'
 from main.workflow_attempts as a left join main.workflows as w on w.workflow_id = a.workflow_id
-where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 9223372036854775807
+where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 4611686018427387904
   and coalesce(w.status, 'ACTIVE') not in ('STUCK', 'CANCELLED')
 on conflict (workflow_id) do update
 set status = excluded.status, stuck_reason = excluded.stuck_reason,

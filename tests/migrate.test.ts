@@ -277,6 +277,14 @@ describe("postgres · migrate under rights, settings and locks", { skip: URL_GIV
     }
   });
 
+  test("beside temporary tables of the same names", async () => {
+    const one = connect({ max: 1 });
+    await one.unsafe("create temporary table workflow_attempts (x int); create temporary table workflows (x int)");
+    const queue = createQueue(one, { schema: newSchema("temporary ") });
+    assert.deepEqual(await queue.migrate(), { from: 0, to: 1 });
+    await works(queue);
+  });
+
   test("in a schema called like a reserved word", async () => {
     const sql = connect();
     await assert.rejects(sql.begin(async (transaction) => {

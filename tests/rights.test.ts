@@ -156,6 +156,13 @@ describe("postgres.js · rights", { skip: URL_GIVEN === undefined && "no DATABAS
     await as.owner.sql`insert into queue.workflow_attempts (workflow_id, role) values (${theirs}, 'theirs')`;
     await as.owner.sql.unsafe(`grant update on sequence queue.workflows_workflow_id_seq to producer${suffix}`);
     assert.equal((await as.producer.queue.enqueue({ role: "r" })).workflowId, String(Number(theirs) + 1));
+    const { attemptId } = await as.owner.queue.enqueue({ role: "r" });
+    await as.owner.sql`insert into queue.workflow_attempts (attempt_id, workflow_id, role) values (${Number(attemptId) + 50}, 1, 'theirs')`;
+    for (const right of ["update", "usage"]) {
+      await as.owner.sql.unsafe(`grant ${right} on sequence queue.workflow_attempts_attempt_id_seq to producer${suffix}`);
+      const { attemptId: next } = await as.producer.queue.enqueue({ role: "r" });
+      assert.equal(next, String(Number(attemptId) + (right === "usage" ? 51 : 1)), right);
+    }
   });
 });
 

@@ -31,7 +31,8 @@ export async function migratePostgres(session: PostgresSession, schema: string):
   // Without the check for it, a role that may not create schemas could not use one that is there.
   const [known] = await values(session, KNOWN, [schema]);
   if (Number(known?.[0]) === 0) await session.script(`create schema ${quoteIdentifier(schema)}`);
-  await configure(session, "search_path", quoteIdentifier(schema));
+  // Named last: where it is not named, temporary tables come first.
+  await configure(session, "search_path", `${quoteIdentifier(schema)}, pg_temp`);
   for (const script of scripts) await session.script(script.text);
   // The transaction may be the caller's and go on.
   await configure(session, "search_path", before?.[0]);

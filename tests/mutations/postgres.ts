@@ -62,7 +62,7 @@ const all: Omit<Mutation, "dialect">[] = [
   { name: "enqueue compares keys without regard to case", edits: [{ file: "enqueue", from: "a.key = listed.key", to: "lower(a.key) = lower(listed.key)" }], caughtBy: suite("letter by letter") },
   { name: "prune takes what is STUCK or still ACTIVE", edits: [{ file: "prune", from: " and w.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')", to: "" }], caughtBy: suite("prune\\(\\)") },
   { name: "prune takes what has an attempt to do", edits: [{ file: "prune", from: "(a.status in ('pending', 'scheduled', 'in_progress')", to: "(false" }], caughtBy: suite("prune\\(\\) keeps") },
-  { name: "prune takes what is STUCK and marked as ended", edits: [{ file: "prune", from: "or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'", to: "" }], caughtBy: { test: "tests/other_hands.test.ts", pattern: "whatever somebody marked" } },
+  { name: "prune takes what is STUCK and marked as ended", edits: [{ file: "prune", from: "or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'", to: "" }], caughtBy: { test: "tests/other_hands.test.ts", pattern: "whatever somebody marked" } },
   { name: "enqueue does not notice that rows vanish", edits: [{ file: "enqueue", from: "then 'dropped'", to: "then null" }], caughtBy: { test: "tests/other_hands.test.ts", pattern: "rows vanished" } },
   { name: "prune goes by the time of creation", edits: [{ file: "prune", from: " and w.updated_at <= s.limit_at", to: "" }], caughtBy: suite("prune\\(\\) goes by") },
   { name: "prune knows no limit", edits: [{ file: "prune", from: "limit cast(:max_pruned as bigint)", to: "limit cast(:max_pruned as bigint) + 1000" }], caughtBy: suite("prune\\(\\) deletes no more") },

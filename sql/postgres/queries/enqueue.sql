@@ -57,13 +57,15 @@ with work as materialized (
   from (select greatest((select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904),
                         (select max(workflow_id) from workflows where workflow_id < 4611686018427387904)) as highest) as named
   where case when has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'update')
+            and has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'usage, select')
           then named.highest > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0) end
   union all
   select setval(own.sequence, greatest(named.highest, pg_sequence_last_value(own.sequence)))
   from (select cast(pg_get_serial_sequence(cast(cast('workflow_attempts' as regclass) as text), 'attempt_id') as regclass) as sequence) as own,
        (select max(attempt_id) as highest from workflow_attempts where attempt_id < 4611686018427387904) as named
-  where case when has_sequence_privilege(own.sequence, 'update')
-          then named.highest > coalesce(pg_sequence_last_value(own.sequence), 0) end
+  where case when has_sequence_privilege(own.sequence, 'update') and has_sequence_privilege(own.sequence, 'usage, select')
+          then named.highest > coalesce(pg_sequence_last_value(own.sequence), 0)
+            and named.highest < (select seqmax from pg_sequence where seqrelid = own.sequence) end
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast('workflows_workflow_id_seq' as regclass))) as home
   from (select * from judged order by position) as judged

@@ -19,7 +19,7 @@ with old as materialized (
       select from workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
-             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
+             or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
   order by w.created_at, w.workflow_id
   limit cast(:max_pruned as bigint)
   for update of w skip locked

@@ -24,7 +24,7 @@ where workflow_id in (
         select 1 from workflow_attempts as a
         where a.workflow_id = w.workflow_id
           and (a.status in ('pending', 'scheduled', 'in_progress')
-               or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
+               or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     order by w.created_at, w.workflow_id
     limit coalesce(cast(:max_pruned as integer), -1))
   and (attempt_id < (select max(attempt_id) from workflow_attempts)
@@ -40,7 +40,7 @@ where workflow_id in (
       select 1 from workflow_attempts as a
       where a.workflow_id = w.workflow_id
         and (a.status in ('pending', 'scheduled', 'in_progress')
-             or a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
+             or a.status = 'failed' and a.outcome = 'attempt-pickup-exhausted' and w.status <> 'CANCELLED'))
     and not exists (select 1 from workflow_attempts as a where a.workflow_id = w.workflow_id)
   order by w.created_at, w.workflow_id
   limit coalesce(cast(:max_pruned as integer), -1));

@@ -19,7 +19,7 @@
 -- row:   previous_instance_id  text?
 -- row:   stuck           bool
 --
--- In this dialect: times are compared as instants, whatever form other programs write them in; one that cannot be
+-- In this dialect: a workflow numbered beyond 2^62 gets no row, or the numbers would come to their end. Times are compared as instants, whatever form other programs write them in; one that cannot be
 -- read counts as absent (the blank keeps julianday from reading the word now; what is due is first narrowed down by
 -- the index: up to two days ahead, whatever the offset, and what begins with no digit). The previous owner's name
 -- stays in the row until it was returned, and is cleared at the end.
@@ -66,7 +66,7 @@ returning cast(attempt_id as text) as attempt_id, cast(workflow_id as text) as w
 insert into workflows (workflow_id, status, stuck_reason)
 select distinct a.workflow_id, 'STUCK', 'attempt-pickup-exhausted'
 from workflow_attempts as a left join workflows as w on w.workflow_id = a.workflow_id
-where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 9223372036854775807
+where a.outcome = 'attempt-pickup-exhausted' and a.status = 'failed' and a.workflow_id < 4611686018427387904
   and coalesce(w.status, 'ACTIVE') not in ('STUCK', 'CANCELLED')
 on conflict (workflow_id) do update
 set status = excluded.status, stuck_reason = excluded.stuck_reason,
