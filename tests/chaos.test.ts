@@ -188,7 +188,7 @@ describe("chaos · checker", () => {
 
   test("a run that does not do what was planned fails", () => {
     const plan = { attempts: 500, times: 2, faults: [] };
-    const good = { name: "a kill", times: 2, seconds: 1, hands: 4, touched: 9, leastTouched: 3, recovered: 1, unknown: 0, longestGapMs: 5 };
+    const good = { name: "a kill", times: 2, seconds: 1, hands: 4, touched: 9, recovered: 1, unknown: 0, longestGapMs: 5 };
     const course = { pieces: 500, planned: ["a kill"] };
     const looked = [{ promise: "p", checked: 1, violations: [] }];
     assert.deepEqual(unfulfilled(plan, course, [good], looked), []);
@@ -197,7 +197,7 @@ describe("chaos · checker", () => {
       unfulfilled(plan, { ...course, planned: [] }, [], looked),
       unfulfilled(plan, course, [{ ...good, times: 1 }], looked),
       unfulfilled(plan, course, [{ ...good, hands: 0 }], looked),
-      unfulfilled(plan, course, [{ ...good, leastTouched: 0 }], looked),
+      unfulfilled(plan, course, [{ ...good, touched: 0 }], looked),
       unfulfilled(plan, { ...course, planned: ["a kill", "another"] }, [good], looked),
       unfulfilled(plan, course, [good], [{ promise: "p", checked: 0, violations: [] }]),
     ];
@@ -292,7 +292,7 @@ describe("chaos · checker", () => {
     assert.deepEqual([ledger.pickups.get(8), ledger.calls], [[{ count: 1, stuck: false, from: 10, to: 11 }], 4]);
     assert.deepEqual(ledger.unknown, [{ type: "ending", from: 5, error: "killed", via: "x", driver: "pg", limit: 0 }]);
     const [figures] = figuresOf([{ name: "a kill", from: 4.5, to: 6, hands: 1 }], ledger, STALE_MS);
-    assert.deepEqual([figures?.times, figures?.hands, figures?.leastTouched, figures?.recovered, figures?.unknown], [1, 1, 1, 1, 1]);
+    assert.deepEqual([figures?.times, figures?.hands, figures?.touched, figures?.recovered, figures?.unknown], [1, 1, 1, 1, 1]);
   });
 
   test("what the command does not know it refuses, and says what there is", { skip: process.platform !== "linux" && "the fault run needs Linux" }, async () => {

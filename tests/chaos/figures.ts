@@ -18,8 +18,6 @@ export interface FaultFigures {
   hands: number;
   /** Attempts that somebody held while it lasted. */
   touched: number;
-  /** The fewest of one time. */
-  leastTouched: number;
   /** Leases taken back from then until the next fault. */
   recovered: number;
   /** Calls begun from then until the next fault whose effect nobody ever learned. */
@@ -52,12 +50,11 @@ export function figuresOf(occurrences: readonly Occurrence[], ledger: Ledger, st
 
   const kinds = new Map<string, FaultFigures>();
   occurrences.forEach(({ name, from, to, hands }, place) => {
-    const sum = kinds.get(name) ?? { name, times: 0, seconds: 0, hands: 0, touched: 0, leastTouched: Infinity, recovered: 0, unknown: 0, longestGapMs: 0 };
+    const sum = kinds.get(name) ?? { name, times: 0, seconds: 0, hands: 0, touched: 0, recovered: 0, unknown: 0, longestGapMs: 0 };
     sum.times++;
     sum.seconds += (to - from) / 1_000;
     sum.hands += hands;
     sum.touched += touched[place]!.size;
-    sum.leastTouched = Math.min(sum.leastTouched, touched[place]!.size);
     sum.recovered += recovered[place]!;
     sum.unknown += unknown[place]!;
     sum.longestGapMs = Math.max(sum.longestGapMs, gaps[place]!);
