@@ -64,6 +64,12 @@ describe("chaos · checker", () => {
   // What is let pass, each with what makes it a violation.
   const allowances: Record<string, { good: Changes; bad: Record<string, [Changes, string[]]> }> = {
     "a good life": { good: {}, bad: {} },
+    "who says that it broke long after it was taken back": {
+      good: { leases: [{ ...lost, ends: [{ ...ended, how: "break", from: 6_000, to: 6_010, outcome: "unknown" }] }, kept] },
+      bad: {
+        "taken back before it broke, and not stale": [{ leases: [{ ...lost, lastSign: 3_500, ends: [{ ...ended, how: "break", from: 6_000, to: 6_010, outcome: "unknown" }] }, kept] }, ["held"]],
+      },
+    },
     "a completion without an answer": {
       good: { leases: [lost, { ...kept, ends: [{ ...ended, outcome: "unknown" }] }] },
       bad: {

@@ -67,7 +67,9 @@ export function checkTimeline(
     counted++;
     const broke = lease?.ends.find(({ how, outcome }) => how === "break" && (outcome === "done" || outcome === "unknown"));
     const by = Math.min(told?.to ?? Infinity, later);
-    const due = broke ? broke.from : staleAt(lease?.lastSign ?? since, by === Infinity ? UNHEARD_MS + since : by, circumstances);
+    const stale = staleAt(lease?.lastSign ?? since, by === Infinity ? UNHEARD_MS + since : by, circumstances);
+    // Who breaks after that breaks what was taken back already.
+    const due = Math.min(broke?.from ?? Infinity, stale);
     if (told) {
       if (told.to < due) say("held", `lease ${token} was taken back as pickup ${counted} while it was alive`);
       since = Math.max(since, due, told.from);
