@@ -6,9 +6,9 @@ import { openSqlite } from "../../src/sqlite.ts";
 import type { BackendUnderTest, Opened } from "../support/backends.ts";
 import { atEnd } from "../support/testing.ts";
 
-// Hundreds of rounds where they are quick; a slow machine plays fewer. RACES=10 plays ten times as many.
-const ROUNDS = { postgres: 300, sqlite: 150 };
-const ROUNDS_MS = 2_500;
+// A hundred rounds or more where they are quick; a slow machine plays fewer. RACES=10 plays ten times as many.
+const ROUNDS = { postgres: 150, sqlite: 100 };
+const ROUNDS_MS = 1_500;
 /** How much more to play than usual. */
 export const TIMES: number = Number(process.env.RACES ?? 1);
 
