@@ -54,10 +54,21 @@ export const faultsOfFullDisk: Faults<Handles> = {
   ...faultsOfProcesses,
   "the disk is full": ({ folder, journals }) => async (_, random) => {
     const ballast = join(folder, "ballast");
+    await emptyLog(folder);
     fill(ballast);
     return await full(journals, random).finally(() => existsSync(ballast) && rmSync(ballast));
   },
 };
+
+// What fits into the log as it is takes no room on the disk: a little work would never notice.
+async function emptyLog(folder: string): Promise<void> {
+  const db = await openSqlite(join(folder, "queue.db"));
+  try {
+    for (let tries = 100; tries > 0 && db.query("pragma wal_checkpoint(truncate)").get()?.["busy"] !== 0; tries--) await sleep(20);
+  } finally {
+    db.close();
+  }
+}
 
 // For a while, and until somebody was told: as long as there is room in what the file has already, nobody is.
 async function full(journals: string, random: Random): Promise<number> {
