@@ -50,7 +50,9 @@ export function checkTimeline(
     const told = isTakenBack && !released.has(token) ? pickups.find(({ count }) => count === counted + 1) : undefined;
     begin(token, lease, Math.min(later, told?.to ?? Infinity));
     if (!isTakenBack) break;
-    if (released.has(token)) since = Math.max(since, lease!.ends.find(({ how }) => how === "release")!.from);
+    // Of two who were given the same token, which is a violation of its own, either may have released it.
+    const release = leases.filter((each) => each.token === token).flatMap(({ ends }) => ends).find(({ how }) => how === "release");
+    if (released.has(token)) since = Math.max(since, release?.from ?? since);
     else takeBack(token, lease, told, later);
   }
   return timeline;
