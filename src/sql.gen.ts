@@ -654,21 +654,21 @@ export const enqueue: Query<EnqueueParams, EnqueueRow> = {
       when workflow_id in (select workflow_id from joined where status in ('STUCK', 'CANCELLED')) then 'workflow_closed'
     end as refusal
   from work
+), own as materialized (
+  select named.sequence, named.highest, pg_catalog.pg_sequence_last_value(named.sequence) as given
+  from (values (
+      cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass),
+      greatest((select pg_catalog.max(workflow_id) from "@schema".workflow_attempts where workflow_id < 4611686018427387904),
+               (select pg_catalog.max(workflow_id) from "@schema".workflows where workflow_id < 4611686018427387904))
+    ), (
+      cast(pg_catalog.pg_get_serial_sequence(cast(cast(E'"@schema-literal".workflow_attempts' as pg_catalog.regclass) as pg_catalog.text), 'attempt_id') as pg_catalog.regclass),
+      (select pg_catalog.max(attempt_id) from "@schema".workflow_attempts where attempt_id < 4611686018427387904)
+    )) as named (sequence, highest)
+  where pg_catalog.has_sequence_privilege(named.sequence, 'update') and pg_catalog.has_sequence_privilege(named.sequence, 'usage, select')
 ), moved as materialized (
-  select pg_catalog.setval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass),
-                greatest(named.highest, pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))))
-  from (select greatest((select pg_catalog.max(workflow_id) from "@schema".workflow_attempts where workflow_id < 4611686018427387904),
-                        (select pg_catalog.max(workflow_id) from "@schema".workflows where workflow_id < 4611686018427387904)) as highest) as named
-  where case when pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'update')
-            and pg_catalog.has_sequence_privilege(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass), 'usage, select')
-          then named.highest > coalesce(pg_catalog.pg_sequence_last_value(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass)), 0) end
-  union all
-  select pg_catalog.setval(own.sequence, greatest(named.highest, pg_catalog.pg_sequence_last_value(own.sequence)))
-  from (select cast(pg_catalog.pg_get_serial_sequence(cast(cast(E'"@schema-literal".workflow_attempts' as pg_catalog.regclass) as pg_catalog.text), 'attempt_id') as pg_catalog.regclass) as sequence) as own,
-       (select pg_catalog.max(attempt_id) as highest from "@schema".workflow_attempts where attempt_id < 4611686018427387904) as named
-  where case when pg_catalog.has_sequence_privilege(own.sequence, 'update') and pg_catalog.has_sequence_privilege(own.sequence, 'usage, select')
-          then named.highest > coalesce(pg_catalog.pg_sequence_last_value(own.sequence), 0)
-            and named.highest < (select seqmax from pg_sequence where seqrelid = own.sequence) end
+  select pg_catalog.setval(own.sequence, greatest(own.highest, pg_catalog.pg_sequence_last_value(own.sequence)))
+  from own
+  where own.highest > coalesce(own.given, 0) and own.highest < (select seqmax from pg_sequence where seqrelid = own.sequence)
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, pg_catalog.nextval(cast(E'"@schema-literal".workflows_workflow_id_seq' as pg_catalog.regclass))) as home
   from (select * from judged order by position) as judged
@@ -1531,9 +1531,9 @@ export const stats: Query<StatsParams, StatsRow> = {
          pg_catalog.count(*) filter (where status = 'succeeded') as succeeded,
          pg_catalog.count(*) filter (where status = 'failed') as failed,
          pg_catalog.min(created_at) filter (where status = 'pending' and pg_catalog.isfinite(created_at)) as pending_since,
-         pg_catalog.min(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))
-           filter (where status = 'in_progress' and pg_catalog.isfinite(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))) as silent_since
+         pg_catalog.min(sign) filter (where status = 'in_progress' and pg_catalog.isfinite(sign)) as silent_since
   from "@schema".workflow_attempts
+    cross join lateral (select coalesce(lock_heartbeat_at, locked_at, started_at, created_at) as sign) as last
   group by role
 )
 select role, cast(coalesce(pending, 0) as pg_catalog.text) as pending, cast(coalesce(scheduled, 0) as pg_catalog.text) as scheduled,

@@ -16,9 +16,7 @@ export function migrateSqlite(db: SqliteHandle): Migrated {
   return { from, to: scripts.at(-1)?.version ?? from };
 }
 
-// Each table is named with "main": a temporary one, or one of an attached database, may have its name.
-
-/** The version of the tables; 0: there are none. */
+/** The version of the tables; 0: there are none. In main: a temporary table, or one of an attached database, may have the name. */
 export function recordedVersion(db: SqliteHandle): number {
   const columns = columnsOf(db, "skiplocked_schema");
   if (columns === undefined) return 0;

@@ -18,7 +18,7 @@ export function enqueueAll(backend: Backend, given: readonly NewWork[]): Promise
     : attempt(backend, list, texts);
 }
 
-// Whoever has a key first gives it back in the meantime: once is rare, so often is a trigger.
+// A key that others hold and give back each time we look: rare once, and so often it is no key but a trigger that drops our row.
 const MAX_ROUNDS = 10;
 
 async function attempt(backend: Backend, list: readonly NewWork[], texts: readonly string[], round = 1): Promise<Enqueued[]> {

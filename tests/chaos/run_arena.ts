@@ -27,7 +27,7 @@ export interface Course {
 }
 
 /** The least work for each fault, without which nobody would be at work when it happens. */
-export const LEAST_PER_FAULT = 100;
+const LEAST_PER_FAULT = 100;
 /** For how long a fault is tried that gets hold of nobody: those who were killed before take their time to start. */
 const TRIED_MS = 180_000;
 const TOP_UPS = 50;

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import fc from "fast-check";
 import type { Database, OpenSqliteOptions, SQLiteValue } from "../../src/sqlite.ts";
+
+// Whose node:sqlite reads text up to its first NUL.
+const CUTS_AT_NUL = process.versions["deno"] !== undefined || /^v(22|24\.0)\./.test(process.version);
 
 /** What statements do, whatever the driver. */
 export function testStatements(open: (options?: OpenSqliteOptions) => Promise<Database>): void {
@@ -30,11 +34,11 @@ export function testStatements(open: (options?: OpenSqliteOptions) => Promise<Da
       }));
     });
 
-    it("of text with a NUL are stored whole, and read whole or up to it", () => {
+    it("of text with a NUL are stored whole, and read whole, or up to it where the documentation says so", () => {
       for (const text of ["\0", "a\0", "\0b", "a\0b"]) {
         const { v, hex } = db.query("select ?1 as v, hex(?1) as hex").get(text) as { v: string; hex: string };
         assert.equal(hex, Buffer.from(text).toString("hex").toUpperCase());
-        assert.ok(v === text || v === text.slice(0, text.indexOf("\0")), JSON.stringify(v));
+        assert.ok(v === text || CUTS_AT_NUL && v === text.slice(0, text.indexOf("\0")), JSON.stringify(v));
       }
     });
 

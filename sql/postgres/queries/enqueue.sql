@@ -7,9 +7,9 @@
 -- still open under the same key is returned instead (created is false), also one earlier in the same list.
 --
 -- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was
--- written; or dropped: a trigger let some rows vanish. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
--- first with the key and committed after this statement began to look; ask attempt_by_key, and if that finds none,
--- run this again.
+-- written; or dropped: a trigger let some rows vanish. A finished workflow becomes ACTIVE again. An attempt_id of null
+-- without a refusal: another transaction was first with the key and committed after this statement began to look; ask
+-- attempt_by_key, and if that finds none, run this again.
 --
 -- param: work            json    array of {role, tier, priority, payload, key, workflow_id, delay_ms, run_at}
 -- row:   workflow_id     id?
@@ -51,21 +51,21 @@ with work as materialized (
       when workflow_id in (select workflow_id from joined where status in ('STUCK', 'CANCELLED')) then 'workflow_closed'
     end as refusal
   from work
+), own as materialized (
+  select named.sequence, named.highest, pg_sequence_last_value(named.sequence) as given
+  from (values (
+      cast('workflows_workflow_id_seq' as regclass),
+      greatest((select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904),
+               (select max(workflow_id) from workflows where workflow_id < 4611686018427387904))
+    ), (
+      cast(pg_get_serial_sequence(cast(cast('workflow_attempts' as regclass) as text), 'attempt_id') as regclass),
+      (select max(attempt_id) from workflow_attempts where attempt_id < 4611686018427387904)
+    )) as named (sequence, highest)
+  where has_sequence_privilege(named.sequence, 'update') and has_sequence_privilege(named.sequence, 'usage, select')
 ), moved as materialized (
-  select setval(cast('workflows_workflow_id_seq' as regclass),
-                greatest(named.highest, pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass))))
-  from (select greatest((select max(workflow_id) from workflow_attempts where workflow_id < 4611686018427387904),
-                        (select max(workflow_id) from workflows where workflow_id < 4611686018427387904)) as highest) as named
-  where case when has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'update')
-            and has_sequence_privilege(cast('workflows_workflow_id_seq' as regclass), 'usage, select')
-          then named.highest > coalesce(pg_sequence_last_value(cast('workflows_workflow_id_seq' as regclass)), 0) end
-  union all
-  select setval(own.sequence, greatest(named.highest, pg_sequence_last_value(own.sequence)))
-  from (select cast(pg_get_serial_sequence(cast(cast('workflow_attempts' as regclass) as text), 'attempt_id') as regclass) as sequence) as own,
-       (select max(attempt_id) as highest from workflow_attempts where attempt_id < 4611686018427387904) as named
-  where case when has_sequence_privilege(own.sequence, 'update') and has_sequence_privilege(own.sequence, 'usage, select')
-          then named.highest > coalesce(pg_sequence_last_value(own.sequence), 0)
-            and named.highest < (select seqmax from pg_sequence where seqrelid = own.sequence) end
+  select setval(own.sequence, greatest(own.highest, pg_sequence_last_value(own.sequence)))
+  from own
+  where own.highest > coalesce(own.given, 0) and own.highest < (select seqmax from pg_sequence where seqrelid = own.sequence)
 ), fresh as materialized (
   select judged.*, coalesce(workflow_id, nextval(cast('workflows_workflow_id_seq' as regclass))) as home
   from (select * from judged order by position) as judged

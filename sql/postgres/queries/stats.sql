@@ -24,9 +24,9 @@ with stamp as materialized (
          count(*) filter (where status = 'succeeded') as succeeded,
          count(*) filter (where status = 'failed') as failed,
          min(created_at) filter (where status = 'pending' and isfinite(created_at)) as pending_since,
-         min(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))
-           filter (where status = 'in_progress' and isfinite(coalesce(lock_heartbeat_at, locked_at, started_at, created_at))) as silent_since
+         min(sign) filter (where status = 'in_progress' and isfinite(sign)) as silent_since
   from workflow_attempts
+    cross join lateral (select coalesce(lock_heartbeat_at, locked_at, started_at, created_at) as sign) as last
   group by role
 )
 select role, cast(coalesce(pending, 0) as text) as pending, cast(coalesce(scheduled, 0) as text) as scheduled,

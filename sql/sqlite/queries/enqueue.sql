@@ -7,9 +7,9 @@
 -- still open under the same key is returned instead (created is false), also one earlier in the same list.
 --
 -- refusal is not_found (no workflow has this id) or workflow_closed (it is STUCK or CANCELLED): then nothing was
--- written; or dropped: a trigger let some rows vanish. A finished workflow becomes ACTIVE again. An attempt_id of null without a refusal: another transaction was
--- first with the key and committed after this statement began to look; ask attempt_by_key, and if that finds none,
--- run this again.
+-- written; or dropped: a trigger let some rows vanish. A finished workflow becomes ACTIVE again. An attempt_id of null
+-- without a refusal: another transaction was first with the key and committed after this statement began to look; ask
+-- attempt_by_key, and if that finds none, run this again.
 --
 -- param: work            json    array of {role, tier, priority, payload, key, workflow_id, delay_ms, run_at}
 -- row:   workflow_id     id?

@@ -19,10 +19,11 @@
 -- row:   previous_instance_id  text?
 -- row:   stuck           bool
 --
--- In this dialect: a workflow numbered beyond 2^62 gets no row, or the numbers would come to their end. Times are compared as instants, whatever form other programs write them in; one that cannot be
+-- In this dialect: times are compared as instants, whatever form other programs write them in; one that cannot be
 -- read counts as absent (the blank keeps julianday from reading the word now; what is due is first narrowed down by
 -- the index: up to two days ahead, whatever the offset, and what begins with no digit). The previous owner's name
--- stays in the row until it was returned, and is cleared at the end.
+-- stays in the row until it was returned, and is cleared at the end. A workflow numbered beyond 2^62 gets no row, or
+-- the numbers would come to their end.
 begin immediate;
 update workflow_attempts
 set status = 'pending'
