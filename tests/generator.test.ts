@@ -200,7 +200,6 @@ describe("the schema of Postgres", () => {
     it(`compiles ${body}`, () => assert.equal(textOf("postgres", body), expected));
   }
 
-
   const doubtful = [
     "with workflows as (select 1) select 1 from workflows;",
     "with a as (select 1), workflows as (select 2) select 1;",

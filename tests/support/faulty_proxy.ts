@@ -1,13 +1,12 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
+import { type TcpWay, tcpWay } from "./tcp_way.ts";
 
 /** From whom a message comes: who asks, or the server. */
 export type Place = "request" | "answer";
 
 /** A way to a server that fails at a message, counted from the call on. */
-export interface FaultyProxy {
-  /** The server's address by this way. */
-  readonly url: string;
+export interface FaultyProxy extends TcpWay {
   /** Ends the connection at that message. What was passed on before, the server may still do. */
   cut(place: Place, message: number): void;
   /** Passes on nothing from that message on, in either direction, and ends nothing: a network that is silent. Resolves when it is. */
@@ -18,17 +17,13 @@ export interface FaultyProxy {
   spare(): boolean;
   /** What was held back from the server arrives there after all, whoever sent it is gone; then the connection ends. */
   deliver(): Promise<void>;
-  close(): Promise<void>;
 }
 
 export async function faultyProxy(server: string): Promise<FaultyProxy> {
-  const target = new URL(server);
   let plan: { fault: "cut" | "silence"; place: Place; left: number; silent: () => void } | undefined;
-  const sockets = new Set<Socket>();
   const held = new Map<Socket, Buffer[]>();
   const clients = new Set<Socket>();
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(target.port || 5432), target.hostname);
+  const way = await tcpWay(new URL(server), (client, upstream) => {
     const isSilent = () => held.has(upstream);
     const pass = (to: Socket, place: Place) => (data: Buffer) => {
       const strikes = plan?.place === place && --plan.left === 0;
@@ -47,15 +42,10 @@ export async function faultyProxy(server: string): Promise<FaultyProxy> {
     // Who is behind a silent network does not hear either that the other one is gone.
     client.on("data", pass(upstream, "request")).on("close", () => isSilent() || upstream.end()).on("error", () => {});
     upstream.on("data", pass(client, "answer")).on("close", () => client.destroy()).on("error", () => client.destroy());
-    for (const socket of [client, upstream]) sockets.add(socket);
     clients.add(client);
-  }).listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const url = new URL(server);
-  url.hostname = "127.0.0.1";
-  url.port = String((proxy.address() as AddressInfo).port);
+  });
   return {
-    url: url.href,
+    ...way,
     cut: (place, message) => void (plan = { fault: "cut", place, left: message, silent: () => {} }),
     silence: (place, message) => new Promise((silent) => void (plan = { fault: "silence", place, left: message, silent })),
     giveUp: () => clients.forEach((client) => client.resetAndDestroy()),
@@ -71,11 +61,6 @@ export async function faultyProxy(server: string): Promise<FaultyProxy> {
         upstream.resume();
         if (!upstream.closed) await once(upstream, "close");
       }
-    },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
-      await once(proxy, "close");
     },
   };
 }
