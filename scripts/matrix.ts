@@ -1,5 +1,6 @@
 // Runs the conformance suite on every connection under every runtime, and prints what came of it as a table.
 //   npm run matrix                     all of it
+//   npm run matrix -- --cover          each connection under each kind of runtime, each option once: what CI has the time for
 //   npm run matrix -- Deno "pg Pool"   rows, columns or cells whose names contain a word of these
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
@@ -8,7 +9,9 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { formatMatrix } from "./matrix_table.ts";
 import { type CellResult, runCell } from "./matrix_cell.ts";
+import { cover } from "./matrix_cover.ts";
 import { rows, type Row } from "./matrix_rows.ts";
+import { connections } from "../tests/support/connections/table.ts";
 import { startPostgres } from "../tests/support/postgres_server.ts";
 import { installRuntimes, type Runtime, runtimes } from "../tests/support/runtimes.ts";
 
@@ -18,11 +21,15 @@ interface Cell {
 }
 
 const FOLDER = fileURLToPath(new URL("../", import.meta.url));
-const words = process.argv.slice(2);
+const isCover = process.argv.includes("--cover");
+const words = process.argv.slice(2).filter((word) => word !== "--cover");
 
 process.chdir(FOLDER);
 installRuntimes();
 const columns = runtimes();
+const daily = new Set(connections.flatMap(({ name, daily }) => daily ? [name] : []));
+// `npm test` runs the daily connections on its own Node.
+const covered = cover(rows, columns, (row, runtime) => daily.has(row) && runtime === columns[0]?.name);
 const cells = rows.flatMap((row) => columns.filter(({ name }) => row.runsOn(name)).map((runtime): Cell => ({ row, runtime }))).filter(isWanted);
 const servers = await startServers();
 const matrix = new Map<string, CellResult>();
@@ -76,5 +83,6 @@ function versionOf(binDir: string): string {
 }
 
 function isWanted({ row, runtime }: Cell): boolean {
+  if (isCover && !covered.get(row.name)?.includes(runtime.name)) return false;
   return words.length === 0 || words.some((word) => `${row.name} · ${runtime.name}`.includes(word));
 }

@@ -17,7 +17,7 @@ export interface TableColumn {
 }
 
 // In the first table: cannot exist, but for better-sqlite3 12, which every other Node would have to compile for minutes. In the
-// others one runtime of each kind stands for all.
+// others one runtime of each kind stands for all. With --cover, also: another runtime stands for it.
 const NO_CELL = "–";
 
 /**
@@ -39,7 +39,7 @@ export function formatMatrix(
     return formatTable(matrix, table, own, heads);
   });
   const sums = columns.map((column) => `${title(column)}: ${sum([...matrix].flatMap(([key, counts]) => key.endsWith(`|${column.name}`) ? [counts] : []))}`);
-  const legend = `Tests passed in each row under each runtime. ${NO_CELL}: cannot exist (better-sqlite3 12: not compiled for it here); after the first table, another runtime stands for it.`;
+  const legend = `Tests passed in each row under each runtime. ${NO_CELL}: cannot exist (better-sqlite3 12: not compiled for it here); after the first table, and with --cover, another runtime stands for it.`;
   const all = `All: ${sum([...matrix.values()])} in ${matrix.size} cells`;
   return { text: [...tables, legend, ...complaints, ...sums, all].join("\n"), isGood: complaints.length === 0 && matrix.size > 0 };
 }

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { runCell } from "../scripts/matrix_cell.ts";
+import { cover } from "../scripts/matrix_cover.ts";
 import { rows as rowsOfMatrix } from "../scripts/matrix_rows.ts";
 import { formatMatrix } from "../scripts/matrix_table.ts";
 import { open } from "./support/connections/open.ts";
@@ -88,5 +89,22 @@ describe("the table of the matrix", () => {
   test("has a row for everything that is opened, and opens everything in it", () => {
     assert.deepEqual(Object.keys(open).sort(), connections.map(({ name }) => name).sort());
     assert.equal(new Set(rowsOfMatrix.map(({ name }) => name)).size, rowsOfMatrix.length);
+  });
+
+  test("is covered by what CI runs of it: every row, every runtime, every connection under each kind of runtime", () => {
+    const all = runtimes();
+    const daily = new Set(connections.flatMap(({ name, daily }) => daily ? [name] : []));
+    const chosen = cover(rowsOfMatrix, all, (row, runtime) => daily.has(row) && runtime === all[0]?.name);
+    const kindsOf = (names: readonly string[]) => [...new Set(all.filter(({ name }) => names.includes(name)).map(({ kind }) => kind))].sort();
+    for (const row of rowsOfMatrix) {
+      const possible = all.map(({ name }) => name).filter((name) => row.runsOn(name));
+      const own = chosen.get(row.name) ?? [];
+      assert.ok(own.every((name) => possible.includes(name)), `${row.name}: ${own}`);
+      if (possible.length > 0) assert.ok(own.length > 0, row.name);
+      if (row.table === "Connections") assert.deepEqual(kindsOf(own), kindsOf(possible), row.name);
+    }
+    assert.deepEqual([...new Set([...chosen.values()].flat())].sort(), all.map(({ name }) => name).sort());
+    const cells = [...chosen.values()].flat().length;
+    assert.ok(cells <= 0.65 * rowsOfMatrix.flatMap((row) => all.filter(({ name }) => row.runsOn(name))).length, `${cells} cells`);
   });
 });
